@@ -1,0 +1,21 @@
+//! The one door out, as the rest of the house sees it.
+
+use chat::{Activity, Descriptor, Preview};
+use waybill::{AccountId, ChatKey};
+
+use crate::Claimed;
+
+/// Hands to the courier what was claimed at birth, and what is shown while a turn runs. Nothing here waits.
+pub trait Outlet: Send + Sync {
+    /// What the account's channel can do; `None` for an account that is not configured now.
+    fn descriptor(&self, account: &AccountId) -> Option<Descriptor>;
+
+    /// Carries parts that were claimed as they were stored.
+    fn carry(&self, claimed: Vec<Claimed>);
+
+    /// Shows an answer that grows. Best effort, newest wins.
+    fn preview(&self, chat: &ChatKey, preview: Preview);
+
+    /// Shows what the agent is doing. Best effort.
+    fn activity(&self, chat: &ChatKey, activity: Activity);
+}

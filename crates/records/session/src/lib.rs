@@ -1,0 +1,23 @@
+//! Conversations: the inbox, the transcript, the life of a turn, and the store that they need.
+//!
+//! Use this room for what is known of a conversation. It is pure values and ports: it runs no turn and opens no file.
+//!
+//! Invariants:
+//! * An event is durable before its platform is told ([`InboxStore::accept`]).
+//! * A turn's end is one transaction with its outgoing messages ([`TurnCommit`]).
+//! * Every inbox row and every turn ends in exactly one recorded state ([`InboxState`], [`TurnEnd`]).
+//!
+//! Start reading at [`TurnCommit`], then [`SessionStore`].
+
+mod history;
+mod inbox;
+mod store;
+mod turn;
+mod visible;
+
+pub use history::{Entry, wire_messages};
+pub use inbox::{Admission, InboxId, InboxRow, InboxState, NewEvent};
+pub use outbox::StoreError;
+pub use store::{InboxStore, SessionStore};
+pub use turn::{TurnCommit, TurnEnd, TurnRecord, TurnStart};
+pub use visible::{ConversationRow, NewVisible, Visible, VisibleAuthor, VisibleContent, VisibleLog};

@@ -1,0 +1,148 @@
+//! What one platform call shows.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sandbox::ArtifactRef;
+use serde::{Deserialize, Serialize};
+
+use crate::RichText;
+
+/// Frozen text, in the form that the channel's [`crate::Descriptor`] asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    /// Text with spans.
+    Rich(RichText),
+    /// Markdown, for channels that render it themselves.
+    Markdown(String),
+}
+
+impl Body {
+    /// The words, without formatting marks where the form has none.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Rich(rich) => &rich.text,
+            Self::Markdown(text) => text,
+        }
+    }
+}
+
+/// How a file should be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// As its type suggests: pictures as photos, the rest as documents.
+    #[default]
+    Auto,
+    /// As a photo.
+    Photo,
+    /// As a document, untouched by the platform.
+    Document,
+    /// As a voice note.
+    Voice,
+}
+
+/// What one part does. Frozen at enqueue, so that a retry is the same to the byte.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Op {
+    /// Shows text.
+    Text(Body),
+    /// Shows a file, maybe with words under it.
+    File {
+        /// The bytes.
+        artifact: ArtifactRef,
+        /// How to show it; never `Auto` once it is frozen.
+        shape: Shape,
+        /// Words under it.
+        caption: Option<Body>,
+    },
+}
+
+impl Op {
+    /// The name of the operation in listings: `text`, `photo`, `document`, `voice`.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "text",
+            Self::File {
+                shape: Shape::Photo,
+                ..
+            } => "photo",
+            Self::File {
+                shape: Shape::Voice,
+                ..
+            } => "voice",
+            Self::File {
+                shape: Shape::Auto | Shape::Document,
+                ..
+            } => "document",
+        }
+    }
+
+    /// The artifact that must be there for this part to be sent.
+    #[must_use]
+    pub fn artifact(&self) -> Option<&ArtifactRef> {
+        match self {
+            Self::Text(_) => None,
+            Self::File { artifact, .. } => Some(artifact),
+        }
+    }
+}
+
+/// 128 bits that name one rendition of one part for ever; platforms that know such keys refuse a repeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct IdempotencyKey([u8; 16]);
+
+impl IdempotencyKey {
+    /// Takes the finished key.
+    #[must_use]
+    pub fn new(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The 16 bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for IdempotencyKey {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+    }
+}
+
+impl FromStr for IdempotencyKey {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is not 32 small hexadecimal digits");
+        if text.len() != 32
+            || !text
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+        {
+            return Err(wrong());
+        }
+        u128::from_str_radix(text, 16)
+            .map(|value| Self(value.to_be_bytes()))
+            .map_err(|_malformed| wrong())
+    }
+}
+
+impl TryFrom<String> for IdempotencyKey {
+    type Error = String;
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<IdempotencyKey> for String {
+    fn from(key: IdempotencyKey) -> Self {
+        key.to_string()
+    }
+}
