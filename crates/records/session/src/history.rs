@@ -36,8 +36,10 @@ pub fn wire_messages(transcript: &[Message]) -> Vec<Message> {
                     continue;
                 }
                 wire.push(message.clone());
-                let mut open: Vec<(&str, &str)> =
-                    calls.iter().map(|call| (call.id.as_str(), call.name.as_str())).collect();
+                let mut open: Vec<(&str, &str)> = calls
+                    .iter()
+                    .map(|call| (call.id.as_str(), call.name.as_str()))
+                    .collect();
                 let mut answered = HashSet::new();
                 while let Some(Message::Tool { call, .. }) = messages.peek() {
                     let known = open.iter().any(|(id, _)| id == call);
@@ -63,8 +65,12 @@ pub fn wire_messages(transcript: &[Message]) -> Vec<Message> {
 
 /// Two messages of people in a row become one: some models refuse them otherwise.
 fn push_user(wire: &mut Vec<Message>, message: &Message) {
-    if let (Some(Message::User { content: last }), Message::User { content }) = (wire.last_mut(), message) {
-        last.push(Content::Text { text: "\n".to_owned() });
+    if let (Some(Message::User { content: last }), Message::User { content }) =
+        (wire.last_mut(), message)
+    {
+        last.push(Content::Text {
+            text: "\n".to_owned(),
+        });
         last.extend(content.iter().cloned());
     } else {
         wire.push(message.clone());
@@ -78,7 +84,11 @@ mod tests {
     use super::*;
 
     fn user(text: &str) -> Message {
-        Message::User { content: vec![Content::Text { text: text.to_owned() }] }
+        Message::User {
+            content: vec![Content::Text {
+                text: text.to_owned(),
+            }],
+        }
     }
 
     fn calls(ids: &[&str]) -> Message {
@@ -90,16 +100,29 @@ mod tests {
                 arguments: Ok(serde_json::Map::new()),
             })
             .collect();
-        Message::Assistant { text: String::new(), calls }
+        Message::Assistant {
+            text: String::new(),
+            calls,
+        }
     }
 
     fn result(id: &str) -> Message {
-        Message::Tool { call: id.to_owned(), name: "terminal".to_owned(), content: "done".to_owned(), failed: false }
+        Message::Tool {
+            call: id.to_owned(),
+            name: "terminal".to_owned(),
+            content: "done".to_owned(),
+            failed: false,
+        }
     }
 
     #[test]
     fn a_conversation_cut_off_between_call_and_result_goes_on() {
-        let wire = wire_messages(&[user("hi"), calls(&["c1", "c2"]), result("c1"), user("still there?")]);
+        let wire = wire_messages(&[
+            user("hi"),
+            calls(&["c1", "c2"]),
+            result("c1"),
+            user("still there?"),
+        ]);
         assert_eq!(wire.len(), 5);
         assert!(matches!(&wire[2], Message::Tool { call, failed: false, .. } if call == "c1"));
         assert!(matches!(&wire[3], Message::Tool { call, failed: true, .. } if call == "c2"));
@@ -123,9 +146,15 @@ mod tests {
     #[test]
     fn two_messages_in_a_row_are_one_and_an_empty_answer_is_none() {
         let wire = wire_messages(&[
-            Message::Assistant { text: "?".to_owned(), calls: Vec::new() },
+            Message::Assistant {
+                text: "?".to_owned(),
+                calls: Vec::new(),
+            },
             user("a"),
-            Message::Assistant { text: String::new(), calls: Vec::new() },
+            Message::Assistant {
+                text: String::new(),
+                calls: Vec::new(),
+            },
             user("b"),
         ]);
         assert_eq!(wire.len(), 1);

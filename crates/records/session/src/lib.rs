@@ -11,13 +11,17 @@
 
 mod history;
 mod inbox;
+mod line;
 mod store;
 mod turn;
 mod visible;
 
 pub use history::{Entry, wire_messages};
 pub use inbox::{Admission, InboxId, InboxRow, InboxState, NewEvent};
+pub use line::{Admitted, LineStatus, TurnLine};
 pub use outbox::StoreError;
 pub use store::{InboxStore, SessionStore};
 pub use turn::{TurnCommit, TurnEnd, TurnRecord, TurnStart};
-pub use visible::{ConversationRow, NewVisible, Visible, VisibleAuthor, VisibleContent, VisibleLog};
+pub use visible::{
+    ConversationRow, NewVisible, Visible, VisibleAuthor, VisibleContent, VisibleLog,
+};

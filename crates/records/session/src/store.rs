@@ -4,7 +4,9 @@ use async_trait::async_trait;
 use chat::Accepted;
 use model::Message;
 use outbox::Claimed;
-use waybill::{AccountId, ProfileScope, SessionId, SessionKey, SessionScope, Timestamp, TurnId, TurnScope};
+use waybill::{
+    AccountId, ProfileScope, SessionId, SessionKey, SessionScope, Timestamp, TurnId, TurnScope,
+};
 
 use crate::{
     Admission, Entry, InboxId, InboxRow, NewEvent, StoreError, TurnCommit, TurnRecord, TurnStart,
@@ -28,7 +30,12 @@ pub trait InboxStore: Send + Sync {
     async fn cursor(&self, account: &AccountId) -> Result<Option<String>, StoreError>;
 
     /// Writes down what was decided on an event, with the gateway's own answer if there is one.
-    async fn admit(&self, id: InboxId, admission: Admission, now: Timestamp) -> Result<Vec<Claimed>, StoreError>;
+    async fn admit(
+        &self,
+        id: InboxId,
+        admission: Admission,
+        now: Timestamp,
+    ) -> Result<Vec<Claimed>, StoreError>;
 
     /// Rows in state `New` or `Admitted`, in order of arrival: what a gateway that starts has to take up.
     async fn open_rows(&self) -> Result<Vec<InboxRow>, StoreError>;
@@ -47,13 +54,23 @@ pub trait SessionStore: Send + Sync {
     ) -> Result<SessionScope, StoreError>;
 
     /// Ends the running stretch and begins another with the id `fresh`.
-    async fn reset(&self, scope: &SessionScope, fresh: SessionId, now: Timestamp) -> Result<SessionScope, StoreError>;
+    async fn reset(
+        &self,
+        scope: &SessionScope,
+        fresh: SessionId,
+        now: Timestamp,
+    ) -> Result<SessionScope, StoreError>;
 
     /// Begins a turn.
     async fn begin_turn(&self, start: TurnStart) -> Result<(), StoreError>;
 
     /// Adds messages to the transcript of a running turn, write-ahead: before the tools of a call run, after each result.
-    async fn append(&self, scope: &TurnScope, messages: Vec<Message>, now: Timestamp) -> Result<(), StoreError>;
+    async fn append(
+        &self,
+        scope: &TurnScope,
+        messages: Vec<Message>,
+        now: Timestamp,
+    ) -> Result<(), StoreError>;
 
     /// The transcript of one stretch, in order.
     async fn transcript(&self, session: SessionId) -> Result<Vec<Entry>, StoreError>;

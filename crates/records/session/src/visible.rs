@@ -99,5 +99,10 @@ pub trait VisibleLog: Send + Sync {
     async fn add(&self, entry: NewVisible) -> Result<Result<Visible, Receipt>, StoreError>;
 
     /// Entries after `after` (0 for all), oldest first, the last `most` of them.
-    async fn entries(&self, conversation: &Conversation, after: i64, most: usize) -> Result<Vec<Visible>, StoreError>;
+    async fn entries(
+        &self,
+        conversation: &Conversation,
+        after: i64,
+        most: usize,
+    ) -> Result<Vec<Visible>, StoreError>;
 }

@@ -1,0 +1,325 @@
+//! Every key of `tidings.toml`, once.
+
+use crate::rule;
+use crate::rule::IdRule;
+use crate::settings::{Api, Busy, DriverChoice};
+
+use crate::shape::{Key, Kind, Preset};
+
+/// The top level of the file.
+pub(crate) const ROOT: &[Key] = &[
+    Key::new(
+        "gateway",
+        Kind::Table(GATEWAY),
+        "The running gateway itself.",
+    ),
+    Key::new(
+        "defaults",
+        Kind::Table(PROFILE),
+        "What every profile inherits. A profile's own value comes first; tables are merged key by key, lists are replaced.",
+    ),
+    Key::new(
+        "providers",
+        Kind::Map {
+            of: &Kind::Table(PROVIDER),
+            name: rule::provider_name,
+            word: "PROVIDER",
+        },
+        "Where models are found.",
+    ),
+    Key::new(
+        "profiles",
+        Kind::Map {
+            of: &Kind::Table(PROFILE),
+            name: rule::profile_name,
+            word: "PROFILE",
+        },
+        "The tenants. Without any, there is one profile named `default`.",
+    ),
+    Key::new(
+        "channels",
+        Kind::Map {
+            of: &Kind::Table(CHANNEL),
+            name: rule::account_name,
+            word: "ACCOUNT",
+        },
+        "Accounts on chat services, by a name of your choice (not `web`, `local` or `origin`, which are taken).",
+    ),
+    Key::new(
+        "routes",
+        Kind::List(&Kind::Table(ROUTE)),
+        "Which profile answers where. The most specific match wins (thread, then chat, then account); two routes for the same place are an error.",
+    ),
+];
+
+const GATEWAY: &[Key] = &[
+    Key::new(
+        "listen",
+        Kind::Text(rule::listen),
+        "Address and port of the web chat and the API. Only loopback addresses for now: others need TLS or a trusted proxy, and authentication, which this version does not have.",
+    )
+    .or(Preset::Text("127.0.0.1:7717")),
+    Key::new(
+        "drain_seconds",
+        Kind::Integer { least: 0, most: 3600 },
+        "How long running turns may take to end after SIGTERM.",
+    )
+    .or(Preset::Integer(30)),
+    Key::new(
+        "log",
+        Kind::Text(rule::log_filter),
+        "How much is logged: error, warn, info, debug, trace, or a filter such as `info,tidings_agent=debug`. The variable TIDINGS_LOG overrules it.",
+    )
+    .or(Preset::Text("info")),
+];
+
+const PROVIDER: &[Key] = &[
+    Key::new(
+        "api",
+        Kind::Choice(Api::NAMES),
+        "Which protocol the provider speaks. Only `openai-chat` works in this version; a provider with another one is disabled.",
+    )
+    .required(),
+    Key::new(
+        "base_url",
+        Kind::Text(rule::url),
+        "Where its API begins, without a password or a query.",
+    )
+    .required(),
+    Key::new(
+        "api_key",
+        Kind::Reference,
+        "Where the key is kept. Leave it out if the provider needs none.",
+    ),
+];
+
+const PROFILE: &[Key] = &[
+    Key::new(
+        "model",
+        Kind::Text(rule::model),
+        "`PROVIDER/MODEL` with a provider of this file, `demo` (works without a key), or `auto`.",
+    )
+    .or(Preset::Text("auto")),
+    Key::new(
+        "fallback",
+        Kind::List(&Kind::Text(rule::model)),
+        "Models to ask when the first one fails.",
+    )
+    .or(Preset::EmptyList)
+    .not_yet("only 'model' is asked"),
+    Key::new(
+        "soul",
+        Kind::Text(rule::file_name),
+        "The persona's file in the profile's folder. Without it, `SOUL.md` is used if it is there.",
+    ),
+    Key::new(
+        "sandbox",
+        Kind::Table(SANDBOX),
+        "Where the agent's commands run.",
+    ),
+    Key::new("limits", Kind::Table(LIMITS), "Bounds of one turn."),
+];
+
+const SANDBOX: &[Key] = &[
+    Key::new(
+        "driver",
+        Kind::Choice(DriverChoice::NAMES),
+        "`auto` takes docker if its daemon answers, else process. `host` has no walls at all.",
+    )
+    .or(Preset::Text("auto")),
+    Key::new("image", Kind::Text(rule::image), "The container's image.")
+        .or(Preset::Text("debian:bookworm-slim")),
+    Key::new(
+        "scope",
+        Kind::Choice(&["profile", "session"]),
+        "One sandbox for the whole profile, or one for each conversation.",
+    )
+    .or(Preset::Text("profile")),
+    Key::new(
+        "network",
+        Kind::Choice(&["none", "bridge"]),
+        "Whether commands reach the network.",
+    )
+    .or(Preset::Text("none")),
+    Key::new(
+        "mounts",
+        Kind::List(&Kind::Table(MOUNT)),
+        "Folders of this machine that the sandbox sees. Never the home of Tidings, a part of it, or a folder around it.",
+    )
+    .or(Preset::EmptyList),
+    Key::new(
+        "memory",
+        Kind::Size { least: 16 << 20, most: 1 << 50 },
+        "Memory: bytes, or a text such as `512m` or `2g`.",
+    )
+    .or(Preset::Integer(2 << 30)),
+    Key::new("cpus", Kind::Number { most: 1024.0 }, "Processor cores.").or(Preset::Number(1.0)),
+    Key::new(
+        "pids",
+        Kind::Integer { least: 8, most: 1 << 22 },
+        "Processes and threads.",
+    )
+    .or(Preset::Integer(256)),
+    Key::new(
+        "command_seconds",
+        Kind::Integer { least: 1, most: 86_400 },
+        "Longest run of one command.",
+    )
+    .or(Preset::Integer(180)),
+    Key::new(
+        "idle_seconds",
+        Kind::Integer { least: 1, most: 31_536_000 },
+        "Unused for this long, a sandbox may be stopped.",
+    )
+    .or(Preset::Integer(3600)),
+    Key::new(
+        "env",
+        Kind::Map { of: &Kind::Text(rule::env_value), name: rule::env_name, word: "VARIABLE" },
+        "Environment of every command.",
+    ),
+    Key::new(
+        "secret_env",
+        Kind::List(&Kind::Reference),
+        "Secrets that every command sees as variables of the same name.",
+    )
+    .or(Preset::EmptyList),
+];
+
+const MOUNT: &[Key] = &[
+    Key::new(
+        "host",
+        Kind::Text(rule::mount_host),
+        "The folder on this machine, absolute.",
+    )
+    .required(),
+    Key::new(
+        "at",
+        Kind::Text(rule::mount_at),
+        "Where the sandbox sees it, absolute.",
+    )
+    .required(),
+    Key::new(
+        "mode",
+        Kind::Choice(&["ro", "rw", "secret"]),
+        "Read only, read and write, or read only with nothing from it ever sent.",
+    )
+    .or(Preset::Text("ro")),
+];
+
+const LIMITS: &[Key] = &[
+    Key::new(
+        "turn_steps",
+        Kind::Integer {
+            least: 1,
+            most: 10_000,
+        },
+        "How often a turn may ask the model.",
+    )
+    .or(Preset::Integer(60)),
+    Key::new(
+        "usd_per_day",
+        Kind::Number { most: 1_000_000.0 },
+        "How much the profile may spend in a day.",
+    )
+    .not_yet("nothing is counted against it"),
+    Key::new(
+        "attachment_bytes",
+        Kind::Size {
+            least: 1,
+            most: 4 << 30,
+        },
+        "Largest file that is taken in or sent: bytes, or a text such as `50m`.",
+    )
+    .or(Preset::Integer(52_428_800)),
+];
+
+const CHANNEL: &[Key] = &[
+    Key::new("kind", Kind::Choice(&["telegram"]), "Which chat service.").required(),
+    Key::new(
+        "profile",
+        Kind::Text(rule::profile_name),
+        "The profile that answers, unless a route says otherwise.",
+    )
+    .required(),
+    Key::new("token", Kind::Reference, "Where the bot's token is kept.").required(),
+    Key::new(
+        "api_base",
+        Kind::Text(rule::url),
+        "Where the service's API begins.",
+    )
+    .or(Preset::Text("https://api.telegram.org")),
+    Key::new(
+        "owner",
+        Kind::List(&Kind::Id(IdRule::Person)),
+        "Ids of the people who may do everything. Ids only, never names.",
+    )
+    .or(Preset::EmptyList),
+    Key::new(
+        "allow",
+        Kind::List(&Kind::Id(IdRule::Person)),
+        "Ids of the people who may talk.",
+    )
+    .or(Preset::EmptyList),
+    Key::new(
+        "pairing",
+        Kind::Flag,
+        "Strangers get a pairing code instead of silence.",
+    )
+    .or(Preset::Flag(false))
+    .not_yet("strangers get silence"),
+    Key::new(
+        "busy",
+        Kind::Choice(Busy::NAMES),
+        "What a message does while a turn runs: wait, steer it, or end it.",
+    )
+    .or(Preset::Text("queue"))
+    .not_yet("a message waits until the running turn has ended"),
+    Key::new("groups", Kind::Table(GROUPS), "Group chats."),
+    Key::new(
+        "guest",
+        Kind::Table(GUEST),
+        "Chats that the bot is not a member of.",
+    ),
+];
+
+const GROUPS: &[Key] = &[
+    Key::new(
+        "allow",
+        Kind::List(&Kind::Id(IdRule::Group)),
+        "Ids of the groups in which the agent answers.",
+    )
+    .or(Preset::EmptyList),
+    Key::new(
+        "require_mention",
+        Kind::Flag,
+        "In groups, answer only if spoken to.",
+    )
+    .or(Preset::Flag(true)),
+];
+
+const GUEST: &[Key] = &[
+    Key::new("enabled", Kind::Flag, "Answer where the bot is a guest.")
+        .or(Preset::Flag(false))
+        .not_yet("guest chats are not answered"),
+    Key::new(
+        "staging_chat",
+        Kind::Id(IdRule::Chat),
+        "A chat of the owner's through which files for guest chats pass.",
+    ),
+];
+
+const ROUTE: &[Key] = &[
+    Key::new("channel", Kind::Text(rule::account_name), "The account.").required(),
+    Key::new("chat", Kind::Id(IdRule::Chat), "Only this chat of it."),
+    Key::new(
+        "thread",
+        Kind::Id(IdRule::Thread),
+        "Only this thread of the chat.",
+    ),
+    Key::new(
+        "profile",
+        Kind::Text(rule::profile_name),
+        "The profile that answers there.",
+    )
+    .required(),
+];

@@ -1,0 +1,314 @@
+//! What the file means, typed.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+use sandbox::{Driver, Limits, Mount, Network, Placement, SandboxSpec};
+use waybill::{AccountId, ChatKey, ProfileId, Secret};
+
+use crate::Section;
+
+macro_rules! choice {
+    ($(#[$doc:meta])* $type:ident { $($(#[$each:meta])* $variant:ident = $name:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $type {
+            $($(#[$each])* $variant),+
+        }
+
+        impl $type {
+            /// As the file writes them.
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
+
+            /// As the file writes it.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name),+
+                }
+            }
+
+            pub(crate) fn read(text: &str) -> Option<Self> {
+                match text {
+                    $($name => Some(Self::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+choice! {
+    /// Which protocol a provider speaks.
+    Api {
+        /// Chat completions.
+        OpenaiChat = "openai-chat",
+        /// Responses.
+        OpenaiResponses = "openai-responses",
+        /// Messages.
+        Anthropic = "anthropic",
+        /// A local server's own API.
+        Ollama = "ollama",
+        /// Generate content.
+        Gemini = "gemini",
+    }
+}
+
+choice! {
+    /// How sandboxes are made, before anybody looked at the machine.
+    DriverChoice {
+        /// Docker if its daemon answers, else processes. Never the bare host.
+        Auto = "auto",
+        /// Containers.
+        Docker = "docker",
+        /// Namespaces on this machine.
+        Process = "process",
+        /// No walls.
+        Host = "host",
+    }
+}
+
+choice! {
+    /// What a message does while a turn runs.
+    Busy {
+        /// It waits.
+        Queue = "queue",
+        /// It is handed to the running turn.
+        Steer = "steer",
+        /// It ends the running turn.
+        Interrupt = "interrupt",
+    }
+}
+
+/// Everything that the file says, checked. Only sections that can work are here; [`Self::disabled`] names the others.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The running gateway itself.
+    pub gateway: GatewaySettings,
+    /// Where models are found.
+    pub providers: BTreeMap<String, Provider>,
+    /// The tenants that can work. A route may lead to one that is not here: then the person is told, and no other profile
+    /// answers.
+    pub profiles: BTreeMap<ProfileId, Profile>,
+    /// The accounts that can work.
+    pub channels: BTreeMap<AccountId, Channel>,
+    /// Which profile answers where.
+    pub routes: Vec<Route>,
+    /// What was left out, each with the reason.
+    pub disabled: Vec<(Section, String)>,
+}
+
+impl Settings {
+    /// The profile that answers in a chat: by the most specific route (thread, then chat, then account), else by the
+    /// account's own profile. `None` for an account that is not in [`Self::channels`]: nobody answers there. The web chat has no route;
+    /// it names its profile itself.
+    #[must_use]
+    pub fn profile_for(&self, chat: &ChatKey) -> Option<&ProfileId> {
+        let channel = self.channels.get(&chat.account)?;
+        self.routes
+            .iter()
+            .filter(|route| route.matches(chat))
+            .max_by_key(|route| (route.chat.is_some(), route.thread.is_some()))
+            .map_or(Some(&channel.profile), |route| Some(&route.profile))
+    }
+}
+
+/// `[gateway]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GatewaySettings {
+    /// Where the web chat and the API listen; a loopback address.
+    pub listen: SocketAddr,
+    /// How long running turns may take to end.
+    pub drain_seconds: u64,
+    /// The filter of the log.
+    pub log: String,
+}
+
+/// `[providers.NAME]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Provider {
+    /// Its protocol.
+    pub api: Api,
+    /// Where its API begins; no slash at the end.
+    pub base_url: String,
+    /// Its key, if it needs one.
+    pub api_key: Option<Secret>,
+}
+
+/// Which model answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ModelChoice {
+    /// Whatever is found.
+    Auto,
+    /// The scripted one.
+    Demo,
+    /// A provider's.
+    Named {
+        /// A key of [`Settings::providers`].
+        provider: String,
+        /// The provider's own name for it; may hold slashes.
+        model: String,
+    },
+}
+
+impl ModelChoice {
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        match text {
+            "auto" => Some(Self::Auto),
+            "demo" => Some(Self::Demo),
+            _ => text.split_once('/').map(|(provider, model)| Self::Named {
+                provider: provider.to_owned(),
+                model: model.to_owned(),
+            }),
+        }
+    }
+}
+
+/// `[profiles.NAME]`, with what it inherits.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    /// Which model answers. A named provider is in [`Settings::providers`].
+    pub model: ModelChoice,
+    /// Whom to ask when it fails. Not in force yet; a provider named here may be missing.
+    pub fallback: Vec<ModelChoice>,
+    /// The persona's file in the profile's folder; `None`: `SOUL.md` if it is there.
+    pub soul: Option<String>,
+    /// Where commands run.
+    pub sandbox: SandboxSettings,
+    /// Bounds of one turn.
+    pub limits: TurnLimits,
+}
+
+/// `[profiles.NAME.sandbox]`
+#[derive(Debug, Clone)]
+pub struct SandboxSettings {
+    /// How it is made.
+    pub driver: DriverChoice,
+    /// The container's image.
+    pub image: String,
+    /// Folders of the host; none shows the home of Tidings.
+    pub mounts: Vec<Mount>,
+    /// Environment of every command.
+    pub env: BTreeMap<String, String>,
+    /// Secret environment of every command.
+    pub secret_env: BTreeMap<String, Secret>,
+    /// Network.
+    pub network: Network,
+    /// Bounds.
+    pub limits: Limits,
+    /// Who shares one.
+    pub placement: Placement,
+}
+
+impl SandboxSettings {
+    /// What the sandbox is made of, once it is known how: who chose a driver for [`DriverChoice::Auto`] gives it here.
+    #[must_use]
+    pub fn spec(&self, driver: Driver) -> SandboxSpec {
+        SandboxSpec {
+            driver,
+            image: self.image.clone(),
+            mounts: self.mounts.clone(),
+            env: self.env.clone(),
+            secret_env: self.secret_env.clone(),
+            network: self.network,
+            limits: self.limits,
+        }
+    }
+}
+
+/// `[profiles.NAME.limits]`
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TurnLimits {
+    /// How often a turn may ask the model.
+    pub turn_steps: u32,
+    /// Money per day. Not in force yet.
+    pub usd_per_day: Option<f64>,
+    /// Largest file that is taken in or sent, in bytes.
+    pub attachment_bytes: u64,
+}
+
+/// `[channels.NAME]`
+#[derive(Debug, Clone)]
+pub struct Channel {
+    /// Which service, and how to log in.
+    pub kind: ChannelKind,
+    /// The profile that answers, unless a route says otherwise.
+    pub profile: ProfileId,
+    /// Who may talk.
+    pub access: Access,
+    /// What a message does while a turn runs. Only [`Busy::Queue`] is in force yet.
+    pub busy: Busy,
+    /// Chats that the account is no member of. Not in force yet.
+    pub guest: Guest,
+}
+
+/// A chat service with its login.
+#[derive(Debug, Clone)]
+pub enum ChannelKind {
+    /// Telegram's Bot API.
+    Telegram {
+        /// The bot's token.
+        token: Secret,
+        /// Where the API begins; no slash at the end.
+        api_base: String,
+    },
+}
+
+/// Who may talk through an account. All ids are texts in their shortest form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Access {
+    /// People who may do everything.
+    pub owner: Vec<String>,
+    /// People who may talk.
+    pub allow: Vec<String>,
+    /// Strangers get a pairing code. Not in force yet.
+    pub pairing: bool,
+    /// Group chats.
+    pub groups: Groups,
+}
+
+/// `[channels.NAME.groups]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Groups {
+    /// Groups in which the agent answers.
+    pub allow: Vec<String>,
+    /// Answer only if spoken to.
+    pub require_mention: bool,
+}
+
+/// `[channels.NAME.guest]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guest {
+    /// Answer there.
+    pub enabled: bool,
+    /// Through which chat files pass.
+    pub staging_chat: Option<String>,
+}
+
+/// `[[routes]]`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// The account.
+    pub channel: AccountId,
+    /// Only this chat.
+    pub chat: Option<String>,
+    /// Only this thread of it; never without a chat.
+    pub thread: Option<String>,
+    /// Who answers.
+    pub profile: ProfileId,
+}
+
+impl Route {
+    fn matches(&self, chat: &ChatKey) -> bool {
+        let thread = chat.thread.as_ref().map(waybill::Thread::as_str);
+        self.channel == chat.account
+            && self
+                .chat
+                .as_ref()
+                .is_none_or(|id| id == chat.conversation.as_str())
+            && self
+                .thread
+                .as_ref()
+                .is_none_or(|id| Some(id.as_str()) == thread)
+    }
+}

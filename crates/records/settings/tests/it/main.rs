@@ -1,0 +1,17 @@
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that can't set up its world should stop"
+)]
+//! `tidings.toml` as its owner meets it.
+
+mod docs;
+mod fuzz;
+mod home;
+mod inherit;
+mod problems;
+mod routes;
+mod secrets;
+mod sections;
+mod world;
