@@ -123,6 +123,18 @@ impl Waybill {
         self
     }
 
+    /// To where the platform moved the chat. The same login must carry it: for a chat of another account nothing changes.
+    #[must_use]
+    pub fn redirected(&self, to: ChatKey) -> Self {
+        if to.account != self.chat.account {
+            return self.clone();
+        }
+        Self {
+            chat: to,
+            ..self.clone()
+        }
+    }
+
     /// The tenant.
     #[must_use]
     pub fn profile(&self) -> &ProfileId {

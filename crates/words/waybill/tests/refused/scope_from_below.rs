@@ -1,0 +1,9 @@
+use tidings_waybill::{ProfileScope, SessionScope, TurnScope};
+
+fn forge(session: SessionScope) -> TurnScope {
+    let _ = ProfileScope::from(String::from("work"));
+    let _ = SessionScope::default();
+    session.into()
+}
+
+fn main() {}

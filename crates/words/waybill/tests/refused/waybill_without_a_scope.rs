@@ -1,0 +1,7 @@
+use tidings_waybill::Waybill;
+
+fn main() {
+    let _ = Waybill::default();
+    let _ = Waybill::reply("work");
+    let _: Waybill = String::from("work").into();
+}
