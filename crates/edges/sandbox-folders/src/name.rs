@@ -30,7 +30,11 @@ fn shorten(name: &str) -> String {
         return name.to_owned();
     }
     let (stem, ending) = split(name);
-    let ending: String = if ending.len() <= 20 { ending.to_owned() } else { String::new() };
+    let ending: String = if ending.len() <= 20 {
+        ending.to_owned()
+    } else {
+        String::new()
+    };
     let mut short = String::new();
     for sign in stem.chars() {
         if short.len() + sign.len_utf8() + ending.len() > LONGEST {

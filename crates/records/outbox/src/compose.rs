@@ -53,7 +53,11 @@ pub struct Envelope<'a> {
 /// Files over the channel's limit become a line that says so. `None` if there is nothing to see.
 #[must_use]
 pub fn compose(envelope: Envelope<'_>, draft: Draft) -> Option<NewMessage> {
-    let Draft { text, attachments, mut notes } = draft;
+    let Draft {
+        text,
+        attachments,
+        mut notes,
+    } = draft;
     let mut files = Vec::new();
     for attachment in attachments {
         if attachment.artifact.blob.size > envelope.descriptor.file_out {
@@ -67,12 +71,19 @@ pub fn compose(envelope: Envelope<'_>, draft: Draft) -> Option<NewMessage> {
         }
     }
     let words = with_notes(&text, &notes);
-    let mut ops: Vec<Op> = bodies(envelope.descriptor, &words).into_iter().map(Op::Text).collect();
+    let mut ops: Vec<Op> = bodies(envelope.descriptor, &words)
+        .into_iter()
+        .map(Op::Text)
+        .collect();
     for file in files {
         let (caption, overlong) = caption(envelope.descriptor, file.caption.as_deref());
         ops.extend(overlong.into_iter().map(Op::Text));
         let shape = shape(envelope.descriptor, &file.artifact, file.shape);
-        ops.push(Op::File { artifact: file.artifact, shape, caption });
+        ops.push(Op::File {
+            artifact: file.artifact,
+            shape,
+            caption,
+        });
     }
     if ops.is_empty() {
         return None;
@@ -80,7 +91,10 @@ pub fn compose(envelope: Envelope<'_>, draft: Draft) -> Option<NewMessage> {
     let parts = ops
         .into_iter()
         .zip(1..)
-        .map(|(op, n)| NewPart { op, key: key::part_key(envelope.install, envelope.source, envelope.ordinal, n, 0) })
+        .map(|(op, n)| NewPart {
+            op,
+            key: key::part_key(envelope.install, envelope.source, envelope.ordinal, n, 0),
+        })
         .collect();
     let hours = jiff::SignedDuration::from_hours(envelope.kind.most_hours());
     Some(NewMessage {
@@ -111,12 +125,14 @@ fn bodies(descriptor: &Descriptor, markdown: &str) -> Vec<Body> {
         return Vec::new();
     }
     match descriptor.rendering {
-        Rendering::Rich => {
-            markup::split(&markup::to_rich(markdown), descriptor.text).into_iter().map(Body::Rich).collect()
-        }
-        Rendering::Markdown => {
-            markup::split_markdown(markdown, descriptor.text).into_iter().map(Body::Markdown).collect()
-        }
+        Rendering::Rich => markup::split(&markup::rich(markdown), descriptor.text)
+            .into_iter()
+            .map(Body::Rich)
+            .collect(),
+        Rendering::Markdown => markup::split_markdown(markdown, descriptor.text)
+            .into_iter()
+            .map(Body::Markdown)
+            .collect(),
     }
 }
 
@@ -126,7 +142,7 @@ fn caption(descriptor: &Descriptor, text: Option<&str>) -> (Option<Body>, Vec<Bo
         return (None, Vec::new());
     };
     let body = match descriptor.rendering {
-        Rendering::Rich => Body::Rich(markup::to_rich(text)),
+        Rendering::Rich => Body::Rich(markup::rich(text)),
         Rendering::Markdown => Body::Markdown(text.to_owned()),
     };
     match descriptor.caption {

@@ -95,7 +95,13 @@ const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3600);
 
 /// What happens next to a part.
 #[must_use]
-pub fn decide(part: Standing, event: Event, grade: Grade, backoff: Backoff, now: Timestamp) -> Decision {
+pub fn decide(
+    part: Standing,
+    event: Event,
+    grade: Grade,
+    backoff: Backoff,
+    now: Timestamp,
+) -> Decision {
     match event {
         Event::Delivered(receipt) => Decision::Sent { receipt },
         Event::FoundAtStart => Decision::Unknown { at: now },
@@ -106,27 +112,55 @@ pub fn decide(part: Standing, event: Event, grade: Grade, backoff: Backoff, now:
 
 fn faulted(part: Standing, kind: &FaultKind, backoff: Backoff, now: Timestamp) -> Decision {
     match kind {
-        FaultKind::NoChange => Decision::Sent { receipt: Receipt::new("") },
-        FaultKind::Duplicate { receipt } => {
-            Decision::Sent { receipt: receipt.clone().unwrap_or_else(|| Receipt::new("")) }
-        }
+        FaultKind::NoChange => Decision::Sent {
+            receipt: Receipt::new(""),
+        },
+        FaultKind::Duplicate { receipt } => Decision::Sent {
+            receipt: receipt.clone().unwrap_or_else(|| Receipt::new("")),
+        },
         FaultKind::Throttled { after, scope } => {
             let gate = match scope {
                 ThrottleScope::Part | ThrottleScope::Lane => Gate::Lane,
                 ThrottleScope::Account => Gate::Account,
             };
-            in_time(part, later(now, (*after).min(LONGEST_WAIT)), Counting::No, gate)
+            in_time(
+                part,
+                later(now, (*after).min(LONGEST_WAIT)),
+                Counting::No,
+                gate,
+            )
         }
-        FaultKind::PermAccount => in_time(part, later(now, ACCOUNT_REST), Counting::No, Gate::Account),
-        FaultKind::NotSent => in_time(part, later(now, backoff.wait(part.tries)), Counting::No, Gate::Lane),
-        FaultKind::TempReject if part.tries >= MOST_TRIES => {
-            Decision::Dead { state: PartState::Failed, lane: false }
+        FaultKind::PermAccount => {
+            in_time(part, later(now, ACCOUNT_REST), Counting::No, Gate::Account)
         }
-        FaultKind::TempReject => in_time(part, later(now, backoff.wait(part.tries)), Counting::Yes, Gate::Lane),
+        FaultKind::NotSent => in_time(
+            part,
+            later(now, backoff.wait(part.tries)),
+            Counting::No,
+            Gate::Lane,
+        ),
+        FaultKind::TempReject if part.tries >= MOST_TRIES => Decision::Dead {
+            state: PartState::Failed,
+            lane: false,
+        },
+        FaultKind::TempReject => in_time(
+            part,
+            later(now, backoff.wait(part.tries)),
+            Counting::Yes,
+            Gate::Lane,
+        ),
         FaultKind::Moved { to } => Decision::Redirect { to: to.clone() },
-        FaultKind::PermItem => Decision::Dead { state: PartState::Failed, lane: false },
-        FaultKind::PermChat => Decision::Dead { state: PartState::Failed, lane: true },
-        FaultKind::Unknown => Decision::Unknown { at: later(now, SETTLE) },
+        FaultKind::PermItem => Decision::Dead {
+            state: PartState::Failed,
+            lane: false,
+        },
+        FaultKind::PermChat => Decision::Dead {
+            state: PartState::Failed,
+            lane: true,
+        },
+        FaultKind::Unknown => Decision::Unknown {
+            at: later(now, SETTLE),
+        },
     }
 }
 
@@ -138,18 +172,31 @@ enum Counting {
 
 fn in_time(part: Standing, at: Timestamp, counting: Counting, gate: Gate) -> Decision {
     if at >= part.expires_at {
-        return Decision::Dead { state: PartState::Expired, lane: false };
+        return Decision::Dead {
+            state: PartState::Expired,
+            lane: false,
+        };
     }
-    Decision::Retry { at, counts: counting == Counting::Yes, gate }
+    Decision::Retry {
+        at,
+        counts: counting == Counting::Yes,
+        gate,
+    }
 }
 
 /// After an unknown end that has settled: a keyed platform refuses the repeat by itself, elsewhere the repeat is marked.
 fn after_unknown(part: Standing, grade: Grade, now: Timestamp) -> Decision {
     if now >= part.expires_at {
-        return Decision::Dead { state: PartState::Expired, lane: false };
+        return Decision::Dead {
+            state: PartState::Expired,
+            lane: false,
+        };
     }
     if part.tries >= MOST_TRIES {
-        return Decision::Dead { state: PartState::Failed, lane: false };
+        return Decision::Dead {
+            state: PartState::Failed,
+            lane: false,
+        };
     }
     match grade {
         Grade::Keyed => Decision::Resend { marked: false },

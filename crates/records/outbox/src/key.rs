@@ -8,7 +8,13 @@ use chat::IdempotencyKey;
 /// `rendition` counts fallback forms and marked repeats: their content differs, and a platform that knows the key must
 /// not meet another content under it.
 #[must_use]
-pub fn part_key(install: &str, source: &str, ordinal: u32, part: u32, rendition: u32) -> IdempotencyKey {
+pub fn part_key(
+    install: &str,
+    source: &str,
+    ordinal: u32,
+    part: u32,
+    rendition: u32,
+) -> IdempotencyKey {
     let mut hasher = blake3::Hasher::new();
     for field in [install, source] {
         hasher.update(&(field.len() as u64).to_be_bytes());

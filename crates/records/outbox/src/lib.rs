@@ -21,10 +21,8 @@ mod store;
 
 pub use compose::{Attachment, Draft, Envelope, compose};
 pub use decide::{Decision, Event, Gate, Standing, decide};
-pub use message::{
-    AttemptRow, MessageKind, MessageRow, NewMessage, NewPart, PartRow, PartState,
-};
+pub use message::{AttemptRow, MessageKind, MessageRow, NewMessage, NewPart, PartRow, PartState};
 pub use notice::{not_attached, undelivered};
-pub use outlet::Outlet;
+pub use outlet::{HealthSink, Outlet};
 pub use plan::{Backoff, MOST_TRIES};
 pub use store::{Claimed, ListFilter, OutboxStore, Settlement, StoreError};

@@ -49,10 +49,16 @@ impl MessageKind {
 impl FromStr for MessageKind {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        [Self::Reply, Self::Cron, Self::Task, Self::Notice, Self::Operator]
-            .into_iter()
-            .find(|kind| kind.name() == text)
-            .ok_or_else(|| format!("'{text}' is not a kind of message"))
+        [
+            Self::Reply,
+            Self::Cron,
+            Self::Task,
+            Self::Notice,
+            Self::Operator,
+        ]
+        .into_iter()
+        .find(|kind| kind.name() == text)
+        .ok_or_else(|| format!("'{text}' is not a kind of message"))
     }
 }
 
@@ -119,7 +125,12 @@ impl PartState {
     pub fn blocks_lane(self) -> bool {
         match self {
             Self::Queued | Self::Sending | Self::Retry | Self::Unknown => true,
-            Self::Held | Self::Sent | Self::Failed | Self::Expired | Self::Cancelled | Self::Superseded => false,
+            Self::Held
+            | Self::Sent
+            | Self::Failed
+            | Self::Expired
+            | Self::Cancelled
+            | Self::Superseded => false,
         }
     }
 
@@ -142,10 +153,13 @@ impl fmt::Display for PartState {
 impl FromStr for PartState {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|state| state.name() == text).ok_or_else(|| {
-            let known: Vec<&str> = Self::ALL.iter().map(|state| state.name()).collect();
-            format!("'{text}' is not a state; states are {}", known.join(", "))
-        })
+        Self::ALL
+            .into_iter()
+            .find(|state| state.name() == text)
+            .ok_or_else(|| {
+                let known: Vec<&str> = Self::ALL.iter().map(|state| state.name()).collect();
+                format!("'{text}' is not a state; states are {}", known.join(", "))
+            })
     }
 }
 
@@ -200,7 +214,11 @@ impl MessageRow {
     /// One state for the whole: the first part that is not at its good end, else `sent`.
     #[must_use]
     pub fn state(&self) -> PartState {
-        self.parts.iter().map(|part| part.state).find(|state| *state != PartState::Sent).unwrap_or(PartState::Sent)
+        self.parts
+            .iter()
+            .map(|part| part.state)
+            .find(|state| *state != PartState::Sent)
+            .unwrap_or(PartState::Sent)
     }
 }
 

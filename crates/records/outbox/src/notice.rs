@@ -12,13 +12,18 @@ pub fn not_attached(name: &str, reason: &str) -> String {
 #[must_use]
 pub fn undelivered(op: &Op, reason: &str) -> String {
     match op {
-        Op::File { artifact, .. } => format!("⚠ {} could not be delivered: {reason}", artifact.name),
+        Op::File { artifact, .. } => {
+            format!("⚠ {} could not be delivered: {reason}", artifact.name)
+        }
         Op::Text(body) => {
             let mut start: String = body.text().chars().take(60).collect();
             if start.len() < body.text().len() {
                 start.push('…');
             }
-            format!("⚠ A message could not be delivered: {reason}. It began: “{}”", start.replace('\n', " "))
+            format!(
+                "⚠ A message could not be delivered: {reason}. It began: “{}”",
+                start.replace('\n', " ")
+            )
         }
     }
 }

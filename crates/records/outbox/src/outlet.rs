@@ -1,9 +1,14 @@
 //! The one door out, as the rest of the house sees it.
 
-use chat::{Activity, Descriptor, Preview};
+use std::sync::Arc;
+
+use chat::{Activity, Descriptor, Fault, Preview};
 use waybill::{AccountId, ChatKey};
 
 use crate::Claimed;
+
+/// Told how an account fares, by whoever hears or speaks on it: for each sign, not for each change.
+pub type HealthSink = Arc<dyn Fn(&AccountId, Result<(), Fault>) + Send + Sync>;
 
 /// Hands to the courier what was claimed at birth, and what is shown while a turn runs. Nothing here waits.
 pub trait Outlet: Send + Sync {

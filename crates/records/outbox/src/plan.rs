@@ -21,7 +21,9 @@ impl Backoff {
     /// The wait after the `tries`-th try: between a quarter of the step and the step.
     #[must_use]
     pub fn wait(self, tries: u32) -> Duration {
-        let step = BASE.saturating_mul(1 << tries.clamp(1, 12).saturating_sub(1)).min(CAP);
+        let step = BASE
+            .saturating_mul(1 << tries.clamp(1, 12).saturating_sub(1))
+            .min(CAP);
         let share = splitmix(self.seed.wrapping_add(u64::from(tries))) % 1_000;
         let quarter = step / 4;
         quarter + (step - quarter).mul_f64(share as f64 / 1_000.0)

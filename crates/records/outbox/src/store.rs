@@ -94,7 +94,11 @@ pub trait OutboxStore: Send + Sync {
     ///
     /// The first part of each lane that was idle is *claimed at birth*: stored as `sending` with its attempt row and handed
     /// back, so that an answer needs one fsync before its first byte. Lanes whose account has to wait are not claimed.
-    async fn enqueue(&self, messages: Vec<NewMessage>, now: Timestamp) -> Result<Vec<Claimed>, StoreError>;
+    async fn enqueue(
+        &self,
+        messages: Vec<NewMessage>,
+        now: Timestamp,
+    ) -> Result<Vec<Claimed>, StoreError>;
 
     /// Claims the heads of lanes that are due (`queued`, `retry` and settled `unknown`), at most one a lane and `most` in all;
     /// accounts that have to wait are passed over. The attempt rows are durable when this returns.

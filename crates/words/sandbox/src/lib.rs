@@ -13,6 +13,7 @@
 mod artifact;
 mod blob;
 mod exec;
+mod forbidden;
 mod path;
 mod port;
 mod refusal;
@@ -21,6 +22,7 @@ mod spec;
 pub use artifact::{ArtifactId, ArtifactRef, Taken};
 pub use blob::{Blob, BlobError, BlobReader, BlobStore, BlobWriter, ContentHash};
 pub use exec::{Exec, Exit, Output};
+pub use forbidden::forbidden_place;
 pub use path::{PathError, SandboxPath};
 pub use port::{Entry, EntryKind, SandboxPort, Staged, WriteMode};
 pub use refusal::{Refusal, SandboxError, size_text};

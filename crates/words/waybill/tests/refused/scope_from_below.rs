@@ -1,7 +1,7 @@
 use tidings_waybill::{ProfileScope, SessionScope, TurnScope};
 
 fn forge(session: SessionScope) -> TurnScope {
-    let _ = ProfileScope::from(String::from("work"));
+    let _ = ProfileScope::default();
     let _ = SessionScope::default();
     session.into()
 }

@@ -3,5 +3,4 @@ use tidings_waybill::Waybill;
 fn main() {
     let _ = Waybill::default();
     let _ = Waybill::reply("work");
-    let _: Waybill = String::from("work").into();
 }

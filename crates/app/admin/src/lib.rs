@@ -1,0 +1,32 @@
+//! The one HTTP listener: web chat, its API, files, login, health.
+//!
+//! Use this room for what a browser or a probe may ask. It refuses to know channels other than the web chat, engines and
+//! the store's form: it speaks to ports, and a message goes in by [`chat_web::Web::say`] like on any other channel.
+//!
+//! Invariants:
+//! * Nothing is served to a `Host` that is not ours, so a rebound name reaches nothing; and a foreign `Origin` changes nothing.
+//! * Pages, API and files need an open session; a login link opens one, once. Tokens are known by hash alone and never logged.
+//! * No byte that a person or an agent made is served as something that runs in our origin (`files`, `kind`).
+//! * Pages hold no inline script or style, and load nothing from anywhere else.
+//! * Bodies, waits, connections and lists are bounded.
+//!
+//! Start reading at [`serve`], then `router` and `guard`.
+
+mod assets;
+mod conversations;
+mod error;
+mod events;
+mod files;
+mod guard;
+mod kind;
+mod login;
+mod options;
+mod page;
+mod router;
+mod serve;
+mod view;
+
+pub use error::Error;
+pub use login::{LINK_LIVES, new_login};
+pub use options::{ChannelStatus, Options, ProfileCard, ProfileStatus, Status, StatusPort};
+pub use serve::serve;

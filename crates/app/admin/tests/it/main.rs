@@ -1,0 +1,14 @@
+//! The web chat's listener, asked over the wire.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that can't set up its world should stop"
+)]
+
+use tidings_admin as admin;
+
+mod access;
+mod files;
+mod talk;
+mod world;

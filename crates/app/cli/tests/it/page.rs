@@ -1,0 +1,1 @@
+//! The web chat in a real Chromium: log in, write, see the stream, see the picture, download a file.

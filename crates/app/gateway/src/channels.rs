@@ -1,0 +1,61 @@
+//! Accounts, built from the settings.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use chat::{ChatAdapter, DownloadError, FileHandle};
+use chat_telegram::Telegram;
+use courier::Channels;
+use sandbox::BlobWriter;
+use settings::{ChannelKind, Settings};
+use waybill::{AccountId, Clock};
+
+/// Builds every account that can be built; the others are left out with the reason.
+pub(crate) fn build(
+    settings: &Settings,
+    client: &net::Client,
+    clock: &Arc<dyn Clock>,
+) -> (
+    HashMap<AccountId, Arc<dyn ChatAdapter>>,
+    Vec<(AccountId, String)>,
+) {
+    let mut built: HashMap<AccountId, Arc<dyn ChatAdapter>> = HashMap::new();
+    let mut left_out = Vec::new();
+    for (name, channel) in &settings.channels {
+        match &channel.kind {
+            ChannelKind::Telegram { token, api_base } => {
+                let mut options = chat_telegram::Options::new(name.clone(), token.clone());
+                options.api_base.clone_from(api_base);
+                match Telegram::new(options, client.clone(), Arc::clone(clock)) {
+                    Ok(telegram) => {
+                        built.insert(name.clone(), Arc::new(telegram));
+                    }
+                    Err(error) => left_out.push((name.clone(), error.to_string())),
+                }
+            }
+        }
+    }
+    (built, left_out)
+}
+
+/// Fetches people's files through the account that heard of them.
+pub(crate) struct Fetcher(pub(crate) Channels);
+
+#[async_trait]
+impl agent::Files for Fetcher {
+    async fn fetch(
+        &self,
+        account: &AccountId,
+        file: &FileHandle,
+        limit: u64,
+        into: &mut dyn BlobWriter,
+    ) -> Result<(), DownloadError> {
+        match self.0.get(account) {
+            Some(adapter) => adapter.fetch(file, limit, into).await,
+            None => Err(DownloadError::Refused(format!(
+                "the account '{account}' is not configured"
+            ))),
+        }
+    }
+}

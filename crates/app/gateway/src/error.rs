@@ -1,0 +1,47 @@
+//! Why the gateway did not start. Each text says what to do.
+
+use std::net::SocketAddr;
+
+use crate::LockError;
+
+/// Why the gateway did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The home folder.
+    #[error(transparent)]
+    Home(#[from] settings::HomeError),
+    /// Another gateway runs on this home.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// The database can't be opened.
+    #[error(transparent)]
+    Database(#[from] store_sqlite::OpenError),
+    /// The store failed while it was read at the start.
+    #[error(transparent)]
+    Store(#[from] outbox::StoreError),
+    /// The address can't be listened on.
+    #[error("{address} can't be listened on: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The HTTP client can't be built.
+    #[error("the HTTP client can't be built: {0}")]
+    Client(#[from] net::NetError),
+    /// A file of the home can't be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// Which.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The store was opened without a place for artifacts.
+    #[error("the store has no place for artifacts")]
+    NoBlobs,
+    /// The machine gives no random numbers.
+    #[error("no login link could be made: {0}")]
+    Login(String),
+}

@@ -1,0 +1,31 @@
+//! Composition: from settings to a running gateway, and back to rest.
+//!
+//! Use this room to say which part is built from what, and in which order parts start and stop. It refuses to hold policy:
+//! a decision about a message, a part or a person belongs to `records`.
+//!
+//! Invariants:
+//! * One gateway per home: the lock is held as long as the gateway runs.
+//! * Start: store → courier → turns → intake → listeners. Stop: the other way round.
+//! * A channel or a profile that can't be built is left out, loudly; the rest runs.
+//! * A service that ends by itself ends the gateway: what is durable is taken up by the next start.
+//!
+//! Start reading at [`Gateway::start`].
+
+mod channels;
+mod directory;
+mod error;
+mod health;
+mod home;
+mod install;
+mod models;
+mod sandboxes;
+mod start;
+mod status;
+mod supervisor;
+mod system;
+mod tenants;
+
+pub use error::StartError;
+pub use home::{HomeLock, LockError};
+pub use start::{Gateway, Options, Running, Summary};
+pub use system::{SystemClock, SystemIds};

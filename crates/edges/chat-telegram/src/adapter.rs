@@ -1,0 +1,187 @@
+//! The adapter: the port on one side, Telegram's parts on the other.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chat::{
+    Activity, ChatAdapter, Delivery, Descriptor, DownloadError, Fault, FaultKind, FileHandle, Grade, Identity,
+    InboundSink, ListenError, PhotoRule, Preview, Receipt, Rendering,
+};
+use sandbox::{BlobStore, BlobWriter};
+use serde_json::json;
+use waybill::{AccountId, ChatKey, Clock, Limit};
+
+use crate::api::Api;
+use crate::classify::Effect;
+use crate::deliver::{address, deliver};
+use crate::fetch::fetch;
+use crate::inbound::Me;
+use crate::listen::listen;
+use crate::outgoing::RESERVE;
+use crate::wire::User;
+use crate::{Options, OptionsError};
+
+/// How long "is typing" rests after the platform did not want the account's calls.
+const TYPING_REST: Duration = Duration::from_secs(60);
+
+/// One bot.
+pub struct Telegram {
+    options: Options,
+    id: i64,
+    api: Api,
+    clock: Arc<dyn Clock>,
+    descriptor: Descriptor,
+    me: OnceLock<Me>,
+    /// "Is typing" rests until then, in milliseconds since 1970.
+    typing_rests_until: AtomicI64,
+}
+
+impl fmt::Debug for Telegram {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Telegram").field("account", &self.options.account).finish_non_exhaustive()
+    }
+}
+
+impl Telegram {
+    /// Sets an account up; nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`OptionsError`], for the owner.
+    pub fn new(options: Options, client: net::Client, clock: Arc<dyn Clock>) -> Result<Self, OptionsError> {
+        let id = options.bot_id()?;
+        let api = Api::new(options.account.clone(), options.token.clone(), &options.api_base, client);
+        let descriptor = descriptor(&options);
+        Ok(Self {
+            options,
+            id,
+            api,
+            clock,
+            descriptor,
+            me: OnceLock::new(),
+            typing_rests_until: AtomicI64::new(i64::MIN),
+        })
+    }
+
+    pub(crate) fn name(&self) -> &AccountId {
+        &self.options.account
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.options
+    }
+
+    pub(crate) fn api(&self) -> &Api {
+        &self.api
+    }
+
+    /// A number in 0..1 that differs from account to account and from moment to moment.
+    pub(crate) fn chance(&self) -> f64 {
+        let seed = self.clock.now().as_millisecond().wrapping_add(self.id);
+        f64::from(u32::try_from(seed.rem_euclid(997)).unwrap_or(0)) / 997.0
+    }
+
+    /// Who we are; asked once. Only a fresh answer proves that the token still works.
+    pub(crate) async fn me(&self) -> Result<Me, Fault> {
+        if let Some(me) = self.me.get() {
+            return Ok(me.clone());
+        }
+        self.ask_me().await
+    }
+
+    async fn ask_me(&self) -> Result<Me, Fault> {
+        let user: User = self.api.call(Effect::Repeatable, "getMe", &json!({})).await?;
+        let me = Me {
+            id: user.id,
+            username: user.username.unwrap_or_default(),
+        };
+        Ok(self.me.get_or_init(|| me).clone())
+    }
+
+    async fn type_on(&self, chat: &ChatKey) -> Result<(), Fault> {
+        let mut parameters = address(chat)?;
+        if let Some(thread) = chat.thread.as_ref().and_then(|thread| thread.as_str().parse::<i64>().ok()) {
+            // Even in the general topic, whose id messages must leave out.
+            parameters.insert("message_thread_id".to_owned(), thread.into());
+        }
+        parameters.insert("action".to_owned(), "typing".into());
+        let _shown: bool = self.api.call(Effect::Repeatable, "sendChatAction", &parameters).await?;
+        Ok(())
+    }
+}
+
+fn descriptor(options: &Options) -> Descriptor {
+    let types = |types: &[&str]| types.iter().map(|one| (*one).to_owned()).collect();
+    Descriptor {
+        kind: "telegram".to_owned(),
+        rendering: Rendering::Rich,
+        // Bot API 10.3: 4,096 and 1,024 UTF-16 units.
+        text: Limit::Utf16(4096 - RESERVE),
+        caption: Some(Limit::Utf16(1024 - RESERVE)),
+        file_out: options.file_out,
+        file_in: options.file_in,
+        photo: Some(PhotoRule {
+            bytes: 10_000_000,
+            types: types(&["image/png", "image/jpeg", "image/webp"]),
+        }),
+        voice: types(&["audio/ogg", "audio/opus", "audio/mpeg", "audio/mp4", "audio/m4a", "audio/x-m4a"]),
+        previews: false,
+        typing_seconds: Some(4),
+        grade: Grade::Nothing,
+    }
+}
+
+#[async_trait]
+impl ChatAdapter for Telegram {
+    fn descriptor(&self) -> &Descriptor {
+        &self.descriptor
+    }
+
+    fn account(&self) -> &AccountId {
+        &self.options.account
+    }
+
+    async fn listen(&self, sink: &dyn InboundSink) -> Result<Infallible, ListenError> {
+        Ok(listen(self, sink).await)
+    }
+
+    async fn deliver(&self, delivery: Delivery<'_>, blobs: &dyn BlobStore) -> Result<Receipt, Fault> {
+        deliver(&self.api, self.options.file_out, delivery, blobs).await
+    }
+
+    async fn preview(&self, _chat: &ChatKey, _preview: Preview) {}
+
+    async fn activity(&self, chat: &ChatKey, activity: Activity) {
+        match activity {
+            Activity::Typing => {}
+            Activity::ToolBegan { .. } | Activity::ToolEnded { .. } | Activity::Idle => return,
+        }
+        let now = self.clock.now().as_millisecond();
+        if now < self.typing_rests_until.load(Ordering::Relaxed) {
+            return;
+        }
+        let rest = match self.type_on(chat).await.map_err(|fault| fault.kind) {
+            Err(FaultKind::Throttled { after, .. }) => after,
+            Err(FaultKind::PermAccount) => Duration::ZERO,
+            // It is only an ornament.
+            Ok(()) | Err(_) => return,
+        };
+        let rest = i64::try_from(rest.as_millis()).unwrap_or(i64::MAX);
+        self.typing_rests_until.store(now.saturating_add(rest), Ordering::Relaxed);
+    }
+
+    async fn fetch(&self, file: &FileHandle, limit: u64, into: &mut dyn BlobWriter) -> Result<(), DownloadError> {
+        fetch(&self.api, self.options.file_in, file, limit, into).await
+    }
+
+    async fn identify(&self) -> Result<Identity, Fault> {
+        let me = self.ask_me().await?;
+        Ok(Identity {
+            id: me.id.to_string(),
+            name: format!("@{}", me.username),
+        })
+    }
+}

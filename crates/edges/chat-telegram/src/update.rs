@@ -1,0 +1,74 @@
+//! One update, parsed by itself.
+
+use chat::{Event, InboundKind};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use waybill::AccountId;
+
+use crate::inbound::{Me, inbound};
+use crate::wire::Message;
+
+/// The kinds of update that we ask for.
+pub(crate) const KINDS: [&str; 2] = ["message", "edited_message"];
+
+#[derive(Deserialize)]
+struct Numbered {
+    update_id: i64,
+}
+
+#[derive(Deserialize)]
+struct Update<'a> {
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    edited_message: Option<&'a RawValue>,
+}
+
+/// Only what names a message, so that one that can't be understood has the same key as when it can.
+#[derive(Deserialize)]
+struct Named {
+    message_id: i64,
+    edit_date: Option<i64>,
+    chat: NamedChat,
+}
+
+#[derive(Deserialize)]
+struct NamedChat {
+    id: i64,
+}
+
+/// The update's number, if it has one, and the event.
+///
+/// A message's key is made of its chat and its id: an update's number may start anew after a week of silence.
+pub(crate) fn event(me: &Me, account: &AccountId, raw: &str, fallback: &str) -> (Option<i64>, Event) {
+    let number = serde_json::from_str::<Numbered>(raw).ok().map(|update| update.update_id);
+    let plain = number.map_or_else(|| format!("x{fallback}"), |number| format!("u{number}"));
+    let event = |key, parsed| Event { key, raw: raw.to_owned(), parsed };
+    let update = match serde_json::from_str::<Update<'_>>(raw) {
+        Ok(update) => update,
+        Err(error) => return (number, event(plain, Err(format!("no update: {error}")))),
+    };
+    if number.is_none() {
+        return (None, event(plain, Err("an update without a number".to_owned())));
+    }
+    let (body, kind) = match (update.message, update.edited_message) {
+        (Some(body), _) => (body.get(), InboundKind::Message),
+        (None, Some(body)) => (body.get(), InboundKind::Edit),
+        (None, None) => return (number, event(plain, Ok(None))),
+    };
+    let key = match (serde_json::from_str::<Named>(body), kind) {
+        (Ok(named), InboundKind::Message) => format!("m{}:{}", named.chat.id, named.message_id),
+        (Ok(named), InboundKind::Edit) => {
+            let date = named.edit_date.unwrap_or_default();
+            format!("e{}:{}:{date}", named.chat.id, named.message_id)
+        }
+        (Err(_malformed), _) => plain,
+    };
+    let parsed = serde_json::from_str::<Message>(body)
+        .map_err(|error| format!("a message that can't be read: {error}"))
+        .and_then(|message| inbound(me, account, &message, kind));
+    (number, event(key, parsed))
+}
+
+#[cfg(test)]
+mod tests;

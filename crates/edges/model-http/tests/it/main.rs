@@ -1,0 +1,11 @@
+//! What the agent sees of model servers and their dialects.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that can't set up its world should stop"
+)]
+
+mod dialects;
+mod discovery;
+mod transport;

@@ -1,0 +1,115 @@
+//! A gateway home in a temporary folder, and a driver over it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use conformance::sandbox::SandboxWorld;
+use sandbox::{Driver, Limits, Network, SandboxPort, SandboxSpec};
+use sandbox_folders::{Folders, HostPath};
+use tempfile::TempDir;
+use testkit::clock::ManualClock;
+use testkit::image::ensure_test_image;
+use tidings_sandbox_docker::{DockerSandbox, Options};
+
+static WORLDS: AtomicU32 = AtomicU32::new(0);
+
+pub struct World {
+    pub install: String,
+    pub driver: DockerSandbox,
+    home: TempDir,
+    image: String,
+}
+
+impl World {
+    pub fn options(&self) -> Options {
+        options(&self.install, self.home.path(), None)
+    }
+}
+
+pub fn options(install: &str, home: &Path, socket: Option<String>) -> Options {
+    Options {
+        install: install.to_owned(),
+        socket,
+        folders: Folders::new(HostPath::new(home.join("profiles"))),
+        clock: Arc::new(ManualClock::default()),
+    }
+}
+
+#[async_trait::async_trait]
+impl SandboxWorld for World {
+    async fn build() -> Self {
+        let image = tokio::task::spawn_blocking(ensure_test_image)
+            .await
+            .unwrap()
+            .unwrap_or_else(|error| panic!("{error:#}"));
+        let number = WORLDS.fetch_add(1, Ordering::SeqCst);
+        let install = format!("test-{}-{number}", std::process::id());
+        let home = tempfile::tempdir().unwrap();
+        let driver = DockerSandbox::new(options(&install, home.path(), None));
+        let world = Self {
+            install,
+            driver,
+            home,
+            image,
+        };
+        // Of a process that was killed and had the same number.
+        world.sweep();
+        world
+    }
+
+    fn port(&self) -> Arc<dyn SandboxPort> {
+        Arc::new(self.driver.clone())
+    }
+
+    fn restarted(&self) -> Arc<dyn SandboxPort> {
+        Arc::new(DockerSandbox::new(self.options()))
+    }
+
+    fn spec(&self) -> SandboxSpec {
+        SandboxSpec {
+            driver: Driver::Docker,
+            image: self.image.clone(),
+            mounts: Vec::new(),
+            env: BTreeMap::new(),
+            secret_env: BTreeMap::new(),
+            network: Network::None,
+            limits: Limits::default(),
+        }
+    }
+
+    fn home(&self) -> &Path {
+        self.home.path()
+    }
+}
+
+impl World {
+    /// Ids of this world's containers, running or not.
+    pub fn containers(&self) -> Vec<String> {
+        let label = format!("label=tidings.install={}", self.install);
+        docker(&["ps", "--all", "--quiet", "--no-trunc", "--filter", &label])
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn sweep(&self) {
+        for id in self.containers() {
+            docker(&["rm", "--force", "--volumes", &id]);
+        }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.sweep();
+    }
+}
+
+/// What the command line client says: another way to the engine than the one under test.
+pub fn docker(arguments: &[&str]) -> String {
+    let said = Command::new("docker").args(arguments).output().unwrap();
+    String::from_utf8_lossy(&said.stdout).trim().to_owned()
+}

@@ -1,0 +1,29 @@
+//! Sandboxes made of the kernel's own walls: namespaces, Landlock and seccomp. No daemon, no root rights, no image.
+//!
+//! Use this room where there is no container engine. It refuses to run anything without its floor (user, mount and
+//! process namespaces): then every call answers with one sentence that says what to do.
+//!
+//! How: each call starts the gateway's own executable again with a hidden first argument ([`launch`]). The first stage
+//! enters new namespaces; the second, process 1 of the new ones, builds a root of its own from what may be seen, gives up
+//! every right, and then runs the command or reads the file itself. When process 1 ends, the kernel ends all in it.
+//!
+//! Invariants:
+//! * Nothing lives longer than its call. What lasts are folders: `/workspace`, `/root`, `/inbox` and `/tmp`.
+//! * Nothing of the machine can be written but those folders and the owner's own mounts, and nothing of the machine's system
+//!   folders is ever captured.
+//! * No secret stands on a command line: plans go through the standard input of the stages.
+//! * A dropped future, a lost gateway and a time-out all end in the death of process 1.
+//!
+//! Start reading at [`ProcessSandbox`], then `launch::inner`.
+
+mod disk;
+mod driver;
+pub mod launch;
+mod output;
+mod plan;
+mod protections;
+mod run;
+mod view;
+
+pub use driver::{Options, ProcessSandbox};
+pub use protections::Protections;

@@ -1,0 +1,199 @@
+//! What the driver and its launcher say to each other: plans on standard input, reports on standard error.
+//!
+//! Plans may hold secrets, so none of these types can be printed.
+
+use std::io;
+
+use sandbox::SandboxPath;
+use serde::{Deserialize, Serialize};
+
+use crate::Protections;
+
+/// Longest plan in bytes.
+const LONGEST: u32 = 16 << 20;
+
+/// For the stage that enters the namespaces.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Outer {
+    /// Keep the machine's network.
+    pub(crate) host_network: bool,
+}
+
+/// For the stage that builds the walls and does the work.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Inner {
+    pub(crate) host_network: bool,
+    pub(crate) binds: Vec<Bind>,
+    /// Bytes that one process may have written to memory.
+    pub(crate) memory: u64,
+    pub(crate) pids: u32,
+    pub(crate) work: Work,
+}
+
+/// A folder of the machine that the sandbox sees.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Bind {
+    pub(crate) source: String,
+    pub(crate) at: String,
+    pub(crate) access: Access,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Access {
+    Write,
+    Read,
+    /// Readable, never captured.
+    Secret,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Work {
+    /// Stand, and say which walls do.
+    Probe,
+    /// Empty `/tmp`.
+    ClearTemporary,
+    Exec {
+        command: String,
+        directory: String,
+        env: Vec<(String, String)>,
+    },
+    Read {
+        path: String,
+        offset: u64,
+        most: usize,
+    },
+    /// The bytes follow the plan on standard input.
+    Write {
+        path: String,
+        length: usize,
+        create_new: bool,
+    },
+    List {
+        path: String,
+        most: usize,
+    },
+    Capture {
+        path: String,
+        limit: u64,
+        /// Places from which nothing is sent, on top of those that every sandbox has.
+        secret: Vec<SandboxPath>,
+    },
+}
+
+/// How a stage or its work ended; one line of JSON on standard error each. Bytes go to standard output.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Report {
+    /// A wall that must stand doesn't.
+    NoFloor {
+        step: String,
+        error: String,
+    },
+    /// Something else on the way failed.
+    Failed(String),
+    /// A file could not be read, written or listed.
+    File(String),
+    Standing(Protections),
+    Cleared,
+    Ended {
+        code: i32,
+        /// Processes were left, and ended with the command.
+        left_running: bool,
+    },
+    Read {
+        size: u64,
+    },
+    Written,
+    Listed {
+        entries: Vec<Listed>,
+        left_out: usize,
+    },
+    Captured {
+        size: u64,
+    },
+    Refused(Refused),
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Listed {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) size: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    Folder,
+    File,
+    Other,
+}
+
+/// Why a file was not captured; the driver adds the path that was asked for.
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Refused {
+    Missing { near: Vec<String> },
+    NotAFile { kind: Special },
+    Forbidden { place: String },
+    HardLink,
+    TooLarge,
+    Unreadable,
+    Unstable,
+}
+
+#[derive(Clone, Copy, Serialize, Deserialize)]
+pub(crate) enum Special {
+    Directory,
+    Fifo,
+    Socket,
+    Device,
+}
+
+/// A plan, framed: four bytes of length (big end first), then JSON.
+pub(crate) fn frame<T: Serialize>(plan: &T) -> io::Result<Vec<u8>> {
+    let body = serde_json::to_vec(plan)?;
+    let length = u32::try_from(body.len())
+        .ok()
+        .filter(|length| *length <= LONGEST)
+        .ok_or_else(|| io::Error::other("the command is too long"))?;
+    let mut framed = length.to_be_bytes().to_vec();
+    framed.extend_from_slice(&body);
+    Ok(framed)
+}
+
+/// Reads one framed plan and not a byte more: what follows belongs to somebody else.
+pub(crate) fn unframe<T: for<'a> Deserialize<'a>>(from: &mut impl io::Read) -> io::Result<T> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let length = u32::from_be_bytes(length);
+    if length > LONGEST {
+        return Err(io::Error::other("the plan is too long"));
+    }
+    let mut body = vec![0; length as usize];
+    from.read_exact(&mut body)?;
+    Ok(serde_json::from_slice(&body)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::{Outer, frame, unframe};
+
+    #[test]
+    fn a_plan_leaves_the_commands_own_input_untouched() {
+        let mut stream = frame(&Outer { host_network: true }).unwrap();
+        stream.extend_from_slice(b"the command's input");
+        let mut from = stream.as_slice();
+        let plan: Outer = unframe(&mut from).unwrap();
+        assert!(plan.host_network);
+        let mut rest = String::new();
+        from.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "the command's input");
+    }
+
+    #[test]
+    fn a_torn_or_endless_plan_is_an_error_and_no_allocation() {
+        assert!(unframe::<Outer>(&mut [0xff; 4].as_slice()).is_err());
+        assert!(unframe::<Outer>(&mut [0, 0, 0, 9, b'{'].as_slice()).is_err());
+        assert!(unframe::<Outer>(&mut [0, 0].as_slice()).is_err());
+    }
+}

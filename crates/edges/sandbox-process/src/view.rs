@@ -1,0 +1,121 @@
+//! What a sandbox sees, from its folders and its spec.
+
+use std::path::{Path, PathBuf};
+
+use sandbox::{MountMode, Network, SandboxError, SandboxPath, SandboxSpec};
+use sandbox_folders::Layout;
+
+use crate::plan::{Access, Bind, Inner, Work};
+
+const TEMPORARY: &str = "/tmp";
+
+/// Seen as `/tmp`: it must outlive a command, for a file that is captured after it.
+pub(crate) fn temporary(layout: &Layout) -> PathBuf {
+    layout.workspace.as_path().with_file_name("tmp")
+}
+
+/// What a call needs: the sandbox's own folders, then the owner's mounts in their order.
+pub(crate) fn plan(layout: &Layout, spec: &SandboxSpec, work: Work) -> Result<Inner, SandboxError> {
+    let folder = |path: &Path| {
+        path.to_str().map(str::to_owned).ok_or_else(|| {
+            SandboxError::Failed(format!(
+                "{} is not UTF-8; move the gateway's folder",
+                path.display()
+            ))
+        })
+    };
+    let mut binds = vec![
+        bind(
+            folder(layout.workspace.as_path())?,
+            SandboxPath::WORKSPACE,
+            Access::Write,
+        ),
+        bind(
+            folder(layout.home.as_path())?,
+            SandboxPath::HOME,
+            Access::Write,
+        ),
+        bind(
+            folder(layout.inbox.as_path())?,
+            SandboxPath::INBOX,
+            Access::Read,
+        ),
+        bind(folder(&temporary(layout))?, TEMPORARY, Access::Write),
+    ];
+    for mount in &spec.mounts {
+        let access = match mount.mode {
+            MountMode::Ro => Access::Read,
+            MountMode::Rw => Access::Write,
+            MountMode::Secret => Access::Secret,
+        };
+        binds.push(bind(mount.host.clone(), &place(&mount.at)?, access));
+    }
+    Ok(Inner {
+        host_network: match spec.network {
+            Network::None => false,
+            Network::Bridge => true,
+        },
+        binds,
+        memory: spec.limits.memory,
+        pids: spec.limits.pids,
+        work,
+    })
+}
+
+fn bind(source: String, at: &str, access: Access) -> Bind {
+    Bind {
+        source,
+        at: at.to_owned(),
+        access,
+    }
+}
+
+/// The spec's secret places, from its mounts as they are spelled when they are made.
+pub(crate) fn secret_places(spec: &SandboxSpec) -> Result<Vec<SandboxPath>, SandboxError> {
+    let mut spec = spec.clone();
+    for mount in &mut spec.mounts {
+        mount.at = SandboxPath::parse(&place(&mount.at)?)?;
+    }
+    Ok(spec.secret_places())
+}
+
+/// A mount's place in its one spelling: what is compared later is what the kernel will say.
+fn place(at: &SandboxPath) -> Result<String, SandboxError> {
+    let parts: Vec<&str> = at
+        .as_str()
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect();
+    let taken =
+        matches!(parts.first(), None | Some(&("proc" | "sys" | "dev"))) || parts.contains(&"..");
+    if taken {
+        return Err(SandboxError::Failed(format!(
+            "nothing can be mounted at {at}: choose a place like /data"
+        )));
+    }
+    Ok(format!("/{}", parts.join("/")))
+}
+
+#[cfg(test)]
+mod tests {
+    use sandbox::SandboxPath;
+
+    use super::place;
+
+    #[test]
+    fn a_place_has_one_spelling_and_some_are_taken() {
+        for (given, spelled) in [
+            ("/data", Some("/data")),
+            ("//data/./x/", Some("/data/x")),
+            ("/workspace/data", Some("/workspace/data")),
+            ("/", None),
+            ("/proc/x", None),
+            ("/dev", None),
+            ("//sys", None),
+            ("/a/../etc", None),
+        ] {
+            let at = SandboxPath::parse(given).unwrap();
+            assert_eq!(place(&at).ok().as_deref(), spelled, "{given}");
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! What is bounded, and what ends.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use conformance::sandbox::bench::{PATIENCE, eventually, exec, path};
+use conformance::sandbox::{Bench, SandboxWorld as _};
+use sandbox::{Exec, Exit, SandboxError, SandboxPort as _};
+
+use crate::world::{LAUNCHER, World, driver, spec};
+
+type Here = Bench<World>;
+
+#[tokio::test]
+async fn a_fork_bomb_ends_with_its_time() {
+    let mut bench = Here::build().await;
+    bench.spec.limits.pids = 40;
+    let command = Exec {
+        timeout: Duration::from_secs(3),
+        ..exec("bomb() { bomb | bomb & }; bomb; while :; do sleep 1; done")
+    };
+    let started = Instant::now();
+    let output = bench
+        .port
+        .exec(&bench.scope("work"), &bench.spec, command)
+        .await
+        .unwrap();
+    assert!(
+        started.elapsed() < Duration::from_secs(9),
+        "took {:?}",
+        started.elapsed()
+    );
+    assert!(
+        matches!(output.exit, Exit::TimedOut | Exit::Code(_)),
+        "{output:?}"
+    );
+    let mut spec = bench.spec.clone();
+    spec.limits.pids = 40;
+    // The shell may give up at the first refusal, so it counts in a file.
+    let command = "for i in $(seq 500); do sleep 30 & echo $i > count; done";
+    bench
+        .port
+        .exec(&bench.scope("work"), &spec, exec(command))
+        .await
+        .unwrap();
+    let count: u32 = bench.say("cat count").await.trim().parse().unwrap();
+    assert!(count < 400, "{count} processes were made at once");
+}
+
+#[tokio::test]
+async fn a_command_that_wants_more_memory_than_it_may_have_fails_alone() {
+    let mut bench = Here::build().await;
+    bench.spec.limits.memory = 128 << 20;
+    let output = bench
+        .run("/usr/bin/python3 -c \"b = bytearray(512 << 20)\"")
+        .await;
+    assert!(
+        matches!(output.exit, Exit::Code(code) if code != 0),
+        "{output:?}"
+    );
+    bench
+        .say("/usr/bin/python3 -c \"b = bytearray(32 << 20)\"")
+        .await;
+}
+
+#[tokio::test]
+async fn a_command_that_fills_the_disk_is_ended_and_told_why() {
+    let home = tempfile::tempdir().unwrap();
+    let mount = |arguments: &[&str]| {
+        Command::new("mount")
+            .args(arguments)
+            .arg(home.path())
+            .status()
+            .is_ok_and(|status| status.success())
+    };
+    if !mount(&["-t", "tmpfs", "-o", "size=64m,mode=0700", "none"]) {
+        println!("only root can make a small disk");
+        return;
+    }
+    let bench = Here::build().await;
+    let small = driver(home.path(), &[LAUNCHER]);
+    let output = small
+        .exec(
+            &bench.scope("work"),
+            &spec(),
+            exec("yes > fill; rm fill; yes > fill; sleep 1000"),
+        )
+        .await;
+    let again = small
+        .exec(&bench.scope("work"), &spec(), exec("rm fill; echo room"))
+        .await;
+    Command::new("umount").arg(home.path()).status().unwrap();
+    let output = output.unwrap();
+    assert_eq!(output.exit, Exit::Code(137));
+    assert!(output.note.unwrap().contains("filled the disk"));
+    let again = again.unwrap();
+    assert_eq!(
+        (again.exit, again.bytes.as_slice(), again.note),
+        (Exit::Code(0), b"room\n".as_slice(), None)
+    );
+}
+
+#[tokio::test]
+async fn commands_stand_behind_the_gateway_and_leave_no_core() {
+    let bench = Here::build().await;
+    assert_eq!(
+        bench
+            .say("cat /proc/self/oom_score_adj; ulimit -c; nice")
+            .await,
+        "1000\n0\n5\n"
+    );
+}
+
+#[tokio::test]
+async fn what_was_left_in_the_background_is_told_to_the_agent() {
+    let bench = Here::build().await;
+    let output = bench.run("sleep 1000 & echo started").await;
+    assert_eq!(output.exit, Exit::Code(0));
+    assert!(output.note.unwrap().contains("ended with the command"));
+    let output = bench.run("(sleep 0.05 &); sleep 0.2; true").await;
+    assert_eq!(
+        output.note, None,
+        "orphans that ended by themselves are no news"
+    );
+}
+
+#[tokio::test]
+async fn tmp_lasts_from_one_command_to_the_next_and_ends_with_the_gateway() {
+    let mut bench = Here::build().await;
+    bench.say("mkdir -p /tmp/d/e; echo x > /tmp/d/e/f; chmod 000 /tmp/d/e; ln -s /workspace /tmp/link; echo y > /workspace/kept").await;
+    assert_eq!(bench.say("ls -A /tmp").await, "d\nlink\n");
+    bench.port = bench.world.restarted();
+    assert_eq!(bench.say("ls -A /tmp; cat /workspace/kept").await, "y\n");
+}
+
+#[tokio::test]
+async fn a_command_too_long_for_the_kernel_says_what_to_do() {
+    let bench = Here::build().await;
+    let error = bench
+        .port
+        .exec(
+            &bench.scope("work"),
+            &bench.spec,
+            exec(&format!(": {}", "x".repeat(200 << 10))),
+        )
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, SandboxError::File(text) if text.contains("write it to a file")),
+        "{error:?}"
+    );
+    bench.say(&format!(": {}", "x".repeat(120 << 10))).await;
+}
+
+#[tokio::test]
+async fn a_folder_to_start_in_that_is_not_there_is_named() {
+    let bench = Here::build().await;
+    let command = Exec {
+        directory: path("/workspace/nowhere"),
+        ..exec("true")
+    };
+    let error = bench
+        .port
+        .exec(&bench.scope("work"), &bench.spec, command)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, SandboxError::File(text) if text.contains("/workspace/nowhere")),
+        "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_signal_is_an_exit_code_as_shells_tell_it() {
+    let bench = Here::build().await;
+    assert_eq!(bench.run("kill -TERM $$").await.exit, Exit::Code(143));
+    assert_eq!(bench.run("exit 7").await.exit, Exit::Code(7));
+}
+
+#[tokio::test]
+async fn a_hundred_commands_leave_no_process_and_no_open_file() {
+    let bench = Here::build().await;
+    bench.say("true").await;
+    let open = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let before = open();
+    let started = Instant::now();
+    for _ in 0..100 {
+        bench.say("true").await;
+    }
+    println!("one command takes {:?}", started.elapsed() / 100);
+    assert!(
+        open() <= before + 2,
+        "{before} open files became {}",
+        open()
+    );
+    let me = std::process::id().to_string();
+    let children =
+        std::fs::read_to_string(format!("/proc/self/task/{me}/children")).unwrap_or_default();
+    assert_eq!(children.trim(), "");
+}
+
+/// A launcher at work as the gateway starts it, but by hand: a loop that writes `/workspace/beat`.
+fn beating(home: &Path) -> Child {
+    let frame = |plan: &str| {
+        let mut framed = u32::try_from(plan.len()).unwrap().to_be_bytes().to_vec();
+        framed.extend_from_slice(plan.as_bytes());
+        framed
+    };
+    let inner = format!(
+        r#"{{"host_network":false,"memory":1000000000,"pids":50,
+        "binds":[{{"source":"{}","at":"/workspace","access":"Write"}}],
+        "work":{{"Exec":{{"directory":"/workspace","env":[],
+        "command":"(setsid sh -c 'while :; do date +%N > next; mv next beat; done' &); sleep 1000"}}}}}}"#,
+        home.display()
+    );
+    let mut child = Command::new(LAUNCHER)
+        .arg("outer")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin
+        .write_all(&frame(r#"{"host_network":false}"#))
+        .unwrap();
+    stdin.write_all(&frame(&inner)).unwrap();
+    child
+}
+
+fn beat(home: &Path) -> Option<String> {
+    std::fs::read_to_string(home.join("beat")).ok()
+}
+
+/// Waits until the loop has begun.
+async fn begins(home: &Path) {
+    eventually(PATIENCE, "the loop writes", async || beat(home).is_some()).await;
+}
+
+/// Waits until the loop is dead: many looks in a row see the same.
+async fn ends(home: &Path) {
+    eventually(PATIENCE, "the loop is dead", async || {
+        let first = beat(home);
+        for _ in 0..20 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            if beat(home) != first {
+                return false;
+            }
+        }
+        true
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_gateway_that_is_killed_takes_its_commands_with_it() {
+    let home = tempfile::tempdir().unwrap();
+    let mut child = beating(home.path());
+    begins(home.path()).await;
+    // All that the launcher can notice of it: nobody holds the other end of its pipes.
+    drop(child.stderr.take());
+    ends(home.path()).await;
+    child.wait().unwrap();
+}
+
+#[tokio::test]
+async fn a_first_stage_that_is_killed_takes_the_second_with_it() {
+    let home = tempfile::tempdir().unwrap();
+    let mut child = beating(home.path());
+    begins(home.path()).await;
+    child.kill().unwrap();
+    child.wait().unwrap();
+    ends(home.path()).await;
+}

@@ -1,0 +1,135 @@
+//! Captured bytes on disk: `PROFILE/ab/HASH`, each once.
+//!
+//! Bytes are written to a hidden file beside their place, hashed on the way, synced, and moved there in one step.
+
+mod mime;
+mod writer;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use async_trait::async_trait;
+use bytes::{Bytes, BytesMut};
+use sandbox::{BlobError, BlobReader, BlobStore, BlobWriter, ContentHash};
+use tokio::io::AsyncReadExt as _;
+use waybill::ProfileId;
+
+use crate::open::folder_for_us;
+use writer::Writer;
+
+/// What unfinished files begin with.
+const UNFINISHED: &str = ".tmp-";
+
+/// Bytes handed out at once.
+const PIECE: usize = 64 << 10;
+
+/// The folder of captured bytes, one shelf per profile. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct DiskBlobs(Arc<Shelves>);
+
+#[derive(Debug)]
+struct Shelves {
+    folder: PathBuf,
+    count: AtomicU64,
+}
+
+impl DiskBlobs {
+    /// Opens the folder, makes it if it is not there, and removes what a crash left unfinished.
+    ///
+    /// # Errors
+    /// If the folder can't be made or read.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        folder_for_us(folder)?;
+        for profile in fs::read_dir(folder)? {
+            let profile = profile?;
+            if profile.file_type()?.is_dir() {
+                sweep(&profile.path())?;
+            }
+        }
+        Ok(Self(Arc::new(Shelves {
+            folder: folder.to_owned(),
+            count: AtomicU64::new(0),
+        })))
+    }
+}
+
+fn sweep(shelf: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(shelf)? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Where bytes stand in a profile's shelf: the folder, and the file in it.
+fn place(shelf: &Path, hash: &ContentHash) -> (PathBuf, PathBuf) {
+    let name = hash.to_string();
+    let folder = shelf.join(name.chars().take(2).collect::<String>());
+    let file = folder.join(name);
+    (folder, file)
+}
+
+/// What an error of the disk means.
+fn trouble(error: io::Error) -> BlobError {
+    let full = [
+        io::ErrorKind::StorageFull,
+        io::ErrorKind::QuotaExceeded,
+        io::ErrorKind::FileTooLarge,
+    ];
+    if full.contains(&error.kind()) {
+        BlobError::Full(error)
+    } else {
+        BlobError::Io(error)
+    }
+}
+
+#[async_trait]
+impl BlobStore for DiskBlobs {
+    async fn create(&self, profile: &ProfileId) -> Result<Box<dyn BlobWriter>, BlobError> {
+        let shelf = self.0.folder.join(profile.as_str());
+        Ok(Box::new(Writer::create(shelf, &self.0.count).await?))
+    }
+
+    async fn open(
+        &self,
+        profile: &ProfileId,
+        hash: &ContentHash,
+    ) -> Result<(u64, Box<dyn BlobReader>), BlobError> {
+        let (_, path) = place(&self.0.folder.join(profile.as_str()), hash);
+        let file = tokio::fs::File::open(path).await.map_err(|error| {
+            if error.kind() == io::ErrorKind::NotFound {
+                BlobError::Missing
+            } else {
+                trouble(error)
+            }
+        })?;
+        let size = file.metadata().await.map_err(trouble)?.len();
+        Ok((
+            size,
+            Box::new(Reader {
+                file,
+                room: BytesMut::new(),
+            }),
+        ))
+    }
+}
+
+struct Reader {
+    file: tokio::fs::File,
+    room: BytesMut,
+}
+
+#[async_trait]
+impl BlobReader for Reader {
+    async fn next(&mut self) -> Result<Option<Bytes>, BlobError> {
+        self.room.reserve(PIECE);
+        let mut piece = (&mut self.file).take(PIECE as u64);
+        let read = piece.read_buf(&mut self.room).await.map_err(trouble)?;
+        Ok((read > 0).then(|| self.room.split().freeze()))
+    }
+}

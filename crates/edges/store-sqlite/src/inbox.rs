@@ -1,0 +1,202 @@
+//! What people wrote, at rest.
+
+use async_trait::async_trait;
+use chat::{Accepted, Inbound};
+use outbox::{Claimed, StoreError};
+use rusqlite::{Row, params};
+use session::{Admission, InboxId, InboxRow, InboxState, InboxStore, NewEvent};
+use waybill::{AccountId, SessionScope, Timestamp};
+
+use crate::desk::Desk;
+use crate::error::Trouble;
+use crate::store::Store;
+use crate::value::{json, ms, parse, read, time};
+
+#[async_trait]
+impl InboxStore for Store {
+    async fn accept(
+        &self,
+        account: &AccountId,
+        events: Vec<NewEvent>,
+        cursor: Option<String>,
+        now: Timestamp,
+    ) -> Result<(Vec<InboxRow>, Accepted), StoreError> {
+        let account = account.clone();
+        self.write(move |desk| accept(desk, &account, events, cursor.as_deref(), now))
+            .await
+    }
+
+    async fn cursor(&self, account: &AccountId) -> Result<Option<String>, StoreError> {
+        let account = account.clone();
+        self.read(move |desk| {
+            desk.first(
+                "SELECT value FROM cursor WHERE account = ?1",
+                [account.as_str()],
+                |row| row.get(0),
+            )
+        })
+        .await
+    }
+
+    async fn admit(
+        &self,
+        id: InboxId,
+        admission: Admission,
+        now: Timestamp,
+    ) -> Result<Vec<Claimed>, StoreError> {
+        self.write(move |desk| admit(desk, id, &admission, now))
+            .await
+    }
+
+    async fn open_rows(&self) -> Result<Vec<InboxRow>, StoreError> {
+        self.read(open_rows).await
+    }
+}
+
+fn accept(
+    desk: &Desk<'_>,
+    account: &AccountId,
+    events: Vec<NewEvent>,
+    cursor: Option<&str>,
+    now: Timestamp,
+) -> Result<(Vec<InboxRow>, Accepted), Trouble> {
+    let mut fresh = Vec::new();
+    let mut counts = Accepted::default();
+    for event in events {
+        let (state, reason, inbound) = match event.parsed {
+            Ok(Some(inbound)) => ("new", None, Some(inbound)),
+            Ok(None) => ("ignored", Some("it concerns nobody here".to_owned()), None),
+            Err(reason) => ("poisoned", Some(reason), None),
+        };
+        let stored = desk.run(
+            "INSERT INTO inbox(account, event_key, raw, inbound, state, reason, at) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)
+             ON CONFLICT(account, event_key) DO NOTHING",
+            params![
+                account.as_str(),
+                event.key,
+                event.raw,
+                inbound.as_ref().map(json).transpose()?,
+                state,
+                reason,
+                ms(now)
+            ],
+        )?;
+        if stored == 0 {
+            counts.repeated += 1;
+            continue;
+        }
+        counts.fresh += 1;
+        if inbound.is_some() {
+            let id = desk.first(
+                "SELECT id FROM inbox WHERE account = ?1 AND event_key = ?2",
+                [account.as_str(), event.key.as_str()],
+                |row| row.get(0),
+            )?;
+            let id = id.ok_or_else(|| {
+                Trouble::unreadable(&event.key, "it is missing right after it was stored")
+            })?;
+            fresh.push(InboxRow {
+                id: InboxId(id),
+                account: account.clone(),
+                inbound,
+                state: InboxState::New,
+                session: None,
+                at: now,
+            });
+        }
+    }
+    if let Some(cursor) = cursor {
+        desk.run(
+            "INSERT INTO cursor(account, value) VALUES(?1, ?2)
+             ON CONFLICT(account) DO UPDATE SET value = excluded.value",
+            [account.as_str(), cursor],
+        )?;
+    }
+    Ok((fresh, counts))
+}
+
+/// Decides once: a row that went on already (a turn has it, or it was answered) stays as it is.
+fn admit(
+    desk: &Desk<'_>,
+    id: InboxId,
+    admission: &Admission,
+    now: Timestamp,
+) -> Result<Vec<Claimed>, Trouble> {
+    let (state, reason, session) = match admission {
+        Admission::Admit(scope) => ("admitted", None, Some(json(scope)?)),
+        Admission::Ignore { reason } => ("ignored", Some(reason.as_str()), None),
+        Admission::Tell { .. } => ("told", None, None),
+    };
+    let changed = desk.run(
+        "UPDATE inbox SET state = ?2, reason = ?3, session = ?4 WHERE id = ?1 AND state IN ('new','admitted')",
+        params![id.0, state, reason, session],
+    )?;
+    if changed == 0 {
+        let known = desk.first("SELECT 1 FROM inbox WHERE id = ?1", [id.0], |row| {
+            row.get::<_, i64>(0)
+        })?;
+        return match known {
+            Some(_) => Ok(Vec::new()),
+            None => Err(Trouble::refused(format!(
+                "there is no event {} in the inbox",
+                id.0
+            ))),
+        };
+    }
+    match admission {
+        Admission::Tell { messages } => crate::outbox::enqueue(desk, messages, now),
+        Admission::Admit(_) | Admission::Ignore { .. } => Ok(Vec::new()),
+    }
+}
+
+struct Columns {
+    id: i64,
+    account: String,
+    inbound: Option<String>,
+    state: String,
+    session: Option<String>,
+    at: i64,
+}
+
+fn columns(row: &Row<'_>) -> rusqlite::Result<Columns> {
+    Ok(Columns {
+        id: row.get(0)?,
+        account: row.get(1)?,
+        inbound: row.get(2)?,
+        state: row.get(3)?,
+        session: row.get(4)?,
+        at: row.get(5)?,
+    })
+}
+
+pub(crate) const OPEN_ROWS: &str = "SELECT id, account, inbound, state, session, at FROM inbox
+    WHERE state IN ('new','admitted') ORDER BY id";
+
+fn open_rows(desk: &Desk<'_>) -> Result<Vec<InboxRow>, Trouble> {
+    desk.all(OPEN_ROWS, [], columns)?
+        .into_iter()
+        .map(row)
+        .collect()
+}
+
+fn row(columns: Columns) -> Result<InboxRow, Trouble> {
+    let name = format!("event {} of the inbox", columns.id);
+    Ok(InboxRow {
+        id: InboxId(columns.id),
+        account: parse(&name, &columns.account)?,
+        inbound: columns
+            .inbound
+            .map(|text| read::<Inbound>(&name, &text))
+            .transpose()?,
+        state: if columns.state == "admitted" {
+            InboxState::Admitted
+        } else {
+            InboxState::New
+        },
+        session: columns
+            .session
+            .map(|text| read::<SessionScope>(&name, &text))
+            .transpose()?,
+        at: time(&name, columns.at)?,
+    })
+}

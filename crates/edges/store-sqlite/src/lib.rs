@@ -1,0 +1,36 @@
+//! The store on SQLite, and artifacts on disk.
+//!
+//! Use this room for everything that must outlive the process: the outbox, the inbox, conversations, the web chat's
+//! entries, dashboard logins, and captured bytes. It is the only room that knows SQL. It refuses to decide anything about
+//! a part (that is `outbox::decide`), to read a clock, and to make an empty database where one may have been lost.
+//!
+//! Invariants:
+//! * What a call returned is durable: one writer thread owns the connection, groups what waits into one transaction, and
+//!   answers after its commit (`synchronous=FULL`). A job that fails takes nothing back but itself.
+//! * A part goes on the wire only after its attempt row is durable; a lane has at most one part `sending`, and that is
+//!   its head.
+//! * `lane.ready_at` says when a lane's head may go, and is made anew in each transition; claims are index look-ups.
+//! * A row never points to missing bytes: a blob's file, then its folder are synced before its hash is handed out.
+//! * A file that is not this gateway's database is left as it is.
+//!
+//! Start reading at [`Store::open`], then `writer` (group commit), then `outbox::settle`.
+
+mod access;
+mod blobs;
+mod desk;
+mod error;
+mod inbox;
+mod open;
+mod outbox;
+mod readers;
+mod schema;
+mod session;
+mod store;
+mod value;
+mod visible;
+mod writer;
+
+pub use blobs::DiskBlobs;
+pub use error::OpenError;
+pub use open::Options;
+pub use store::Store;

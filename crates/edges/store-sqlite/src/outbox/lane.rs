@@ -1,0 +1,213 @@
+//! Lanes and accounts: who has to wait, and until when.
+
+use outbox::PartState;
+use rusqlite::params;
+use waybill::{AccountId, ChatKey, Conversation, Thread, Timestamp};
+
+use crate::desk::Desk;
+use crate::error::Trouble;
+use crate::value::{ms, parse};
+
+/// A lane's row.
+pub(super) type Lane = i64;
+
+/// The first part of a lane that is not at its end.
+pub(super) struct Head {
+    pub(super) part: i64,
+    pub(super) state: PartState,
+    pub(super) next_at: i64,
+}
+
+pub(super) const HEAD: &str = "SELECT id, state, next_at FROM part
+    WHERE lane = ?1 AND state IN ('queued','sending','retry','unknown') ORDER BY seq LIMIT 1";
+
+/// Chats that moved on from chats that moved on: more than platforms ever make.
+const MOST_MOVES: usize = 64;
+
+/// The lane of a chat, or of where the platform moved the chat to; made if there is none.
+pub(super) fn of(desk: &Desk<'_>, chat: &ChatKey) -> Result<Lane, Trouble> {
+    let (mut lane, mut moved) = exact(desk, chat)?;
+    for _ in 0..MOST_MOVES {
+        let Some(next) = moved else { break };
+        lane = next;
+        moved = desk
+            .first("SELECT moved_to FROM lane WHERE id = ?1", [lane], |row| {
+                row.get(0)
+            })?
+            .flatten();
+    }
+    Ok(lane)
+}
+
+fn exact(desk: &Desk<'_>, chat: &ChatKey) -> Result<(Lane, Option<Lane>), Trouble> {
+    let account = chat.account.as_str();
+    let thread = chat.thread.as_ref().map_or("", Thread::as_str);
+    let found = desk.first(
+        "SELECT id, moved_to FROM lane WHERE account = ?1 AND conversation = ?2 AND thread = ?3",
+        params![account, chat.conversation.as_str(), thread],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    desk.run(
+        "INSERT INTO account(account) VALUES(?1) ON CONFLICT DO NOTHING",
+        [account],
+    )?;
+    let lane = desk.insert(
+        "INSERT INTO lane(account, conversation, thread) VALUES(?1, ?2, ?3)",
+        params![account, chat.conversation.as_str(), thread],
+    )?;
+    Ok((lane, None))
+}
+
+/// Points one chat's lane to another's for all that comes. The other one is an end from now on, so no circle can form.
+pub(super) fn point(desk: &Desk<'_>, from: Lane, to: &ChatKey) -> Result<Lane, Trouble> {
+    let (target, _) = exact(desk, to)?;
+    desk.run("UPDATE lane SET moved_to = NULL WHERE id = ?1", [target])?;
+    desk.run(
+        "UPDATE lane SET moved_to = ?2 WHERE id = ?1",
+        [from, target],
+    )?;
+    Ok(target)
+}
+
+/// The chat of a lane.
+pub(super) fn chat(desk: &Desk<'_>, lane: Lane) -> Result<ChatKey, Trouble> {
+    let row = || format!("lane {lane}");
+    let found: Option<(String, String, String)> = desk.first(
+        "SELECT account, conversation, thread FROM lane WHERE id = ?1",
+        [lane],
+        |columns| Ok((columns.get(0)?, columns.get(1)?, columns.get(2)?)),
+    )?;
+    let (account, conversation, thread) =
+        found.ok_or_else(|| Trouble::unreadable(row(), "it is missing"))?;
+    let conversation =
+        Conversation::new(conversation).map_err(|error| Trouble::unreadable(row(), error))?;
+    let chat = ChatKey::new(parse(row(), &account)?, conversation);
+    if thread.is_empty() {
+        return Ok(chat);
+    }
+    Ok(chat.in_thread(Thread::new(thread).map_err(|error| Trouble::unreadable(row(), error))?))
+}
+
+/// The lane's head.
+pub(super) fn head(desk: &Desk<'_>, lane: Lane) -> Result<Option<Head>, Trouble> {
+    let found: Option<(i64, String, i64)> = desk.first(HEAD, [lane], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    })?;
+    let Some((part, state, next_at)) = found else {
+        return Ok(None);
+    };
+    Ok(Some(Head {
+        part,
+        state: parse(format!("part {part}"), &state)?,
+        next_at,
+    }))
+}
+
+/// Takes the next places at the end of the lane.
+pub(super) fn places(desk: &Desk<'_>, lane: Lane, count: usize) -> Result<i64, Trouble> {
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    let first = desk
+        .first("SELECT next_seq FROM lane WHERE id = ?1", [lane], |row| {
+            row.get(0)
+        })?
+        .unwrap_or(1);
+    desk.run(
+        "UPDATE lane SET next_seq = ?2 WHERE id = ?1",
+        [lane, first + count],
+    )?;
+    Ok(first)
+}
+
+/// Makes `ready_at` anew from the head.
+pub(super) fn recompute(desk: &Desk<'_>, lane: Lane) -> Result<(), Trouble> {
+    let ready = head(desk, lane)?
+        .filter(|head| head.state != PartState::Sending)
+        .map(|head| head.next_at);
+    desk.run(
+        "UPDATE lane SET ready_at = ?2 WHERE id = ?1",
+        params![lane, ready],
+    )?;
+    if ready.is_some() {
+        desk.wake();
+    }
+    Ok(())
+}
+
+/// Whether the lane's account has to wait.
+pub(super) fn is_gated(desk: &Desk<'_>, lane: Lane, now: Timestamp) -> Result<bool, Trouble> {
+    let until: Option<i64> = desk.first(
+        "SELECT max(a.throttled_until, a.resting_until) FROM lane l JOIN account a ON a.account = l.account
+         WHERE l.id = ?1",
+        [lane],
+        |row| row.get(0),
+    )?;
+    Ok(until.is_some_and(|until| until > ms(now)))
+}
+
+/// Why an account has to wait.
+#[derive(Clone, Copy)]
+pub(super) enum Wait {
+    /// The platform said so.
+    Throttled,
+    /// Its login does not work.
+    Resting,
+}
+
+/// Makes all of the lane's account wait.
+pub(super) fn gate(
+    desk: &Desk<'_>,
+    lane: Lane,
+    wait: Wait,
+    until: Timestamp,
+) -> Result<(), Trouble> {
+    let sql = match wait {
+        Wait::Throttled => {
+            "UPDATE account SET throttled_until = max(throttled_until, ?2)
+             WHERE account = (SELECT account FROM lane WHERE id = ?1)"
+        }
+        Wait::Resting => {
+            "UPDATE account SET resting_until = max(resting_until, ?2)
+             WHERE account = (SELECT account FROM lane WHERE id = ?1)"
+        }
+    };
+    desk.run(sql, [lane, ms(until)])?;
+    Ok(())
+}
+
+/// Ends an account's rest, also that of the parts whose refusal began it. What the platform asked to wait for still waits.
+pub(super) fn open_account(desk: &Desk<'_>, account: &AccountId) -> Result<(), Trouble> {
+    let account = account.as_str();
+    desk.run(
+        "UPDATE account SET resting_until = 0 WHERE account = ?1",
+        [account],
+    )?;
+    let lanes = desk.all(
+        "SELECT id FROM lane WHERE account = ?1 AND ready_at IS NOT NULL",
+        [account],
+        |row| row.get::<_, Lane>(0),
+    )?;
+    for lane in lanes {
+        let rested = desk.run(
+            "UPDATE part SET next_at = 0 WHERE lane = ?1 AND state IN ('queued','sending','retry','unknown')
+             AND state = 'retry' AND fault ->> '$.kind' = 'perm_account'",
+            [lane],
+        )?;
+        if rested > 0 {
+            recompute(desk, lane)?;
+        }
+    }
+    desk.wake();
+    Ok(())
+}
+
+pub(super) const NEXT_DUE: &str = "SELECT min(max(a.throttled_until, a.resting_until,
+        (SELECT min(ready_at) FROM lane WHERE account = a.account AND ready_at IS NOT NULL)))
+    FROM account a";
+
+/// When the first lane may go, its account's wait included.
+pub(super) fn next_due(desk: &Desk<'_>) -> Result<Option<i64>, Trouble> {
+    Ok(desk.first(NEXT_DUE, [], |row| row.get(0))?.flatten())
+}

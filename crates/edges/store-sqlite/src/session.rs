@@ -1,0 +1,267 @@
+//! Conversations and turns, at rest.
+
+use async_trait::async_trait;
+use model::Message;
+use outbox::{Claimed, StoreError};
+use rusqlite::params;
+use session::{Entry, InboxId, SessionStore, TurnCommit, TurnRecord, TurnStart};
+use waybill::{ProfileScope, SessionId, SessionKey, SessionScope, Timestamp, TurnId, TurnScope};
+
+use crate::desk::Desk;
+use crate::error::Trouble;
+use crate::store::Store;
+use crate::value::{json, ms, number, parse, read, time};
+
+#[async_trait]
+impl SessionStore for Store {
+    async fn current(
+        &self,
+        scope: &ProfileScope,
+        key: &SessionKey,
+        fresh: SessionId,
+        now: Timestamp,
+    ) -> Result<SessionScope, StoreError> {
+        let (scope, key) = (scope.clone(), key.clone());
+        // A conversation that runs already, the usual case, needs no place in the writer's queue.
+        let (lookup, wanted) = (scope.clone(), key.clone());
+        let found = self
+            .read(move |desk| running(desk, &lookup, &wanted))
+            .await?;
+        if let Some(id) = found {
+            return Ok(scope.session(key, id));
+        }
+        self.write(move |desk| {
+            if let Some(id) = running(desk, &scope, &key)? {
+                return Ok(scope.session(key, id));
+            }
+            begin(desk, &scope, &key, fresh, now)?;
+            Ok(scope.session(key, fresh))
+        })
+        .await
+    }
+
+    async fn reset(
+        &self,
+        scope: &SessionScope,
+        fresh: SessionId,
+        now: Timestamp,
+    ) -> Result<SessionScope, StoreError> {
+        let scope = scope.clone();
+        self.write(move |desk| {
+            desk.run(
+                "UPDATE session SET ended_at = ?3 WHERE profile = ?1 AND key = ?2 AND ended_at IS NULL",
+                params![scope.profile().as_str(), scope.key().to_string(), ms(now)],
+            )?;
+            begin(desk, scope.profile_scope(), scope.key(), fresh, now)?;
+            Ok(scope.profile_scope().session(scope.key().clone(), fresh))
+        })
+        .await
+    }
+
+    async fn begin_turn(&self, start: TurnStart) -> Result<(), StoreError> {
+        self.write(move |desk| begin_turn(desk, &start)).await
+    }
+
+    async fn append(
+        &self,
+        scope: &TurnScope,
+        messages: Vec<Message>,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let scope = scope.clone();
+        self.write(move |desk| {
+            if !is_running(desk, scope.turn())? {
+                return Err(Trouble::refused(format!(
+                    "{} has ended; nothing can be added to it",
+                    scope.turn()
+                )));
+            }
+            write(desk, &scope, &messages, now)
+        })
+        .await
+    }
+
+    async fn transcript(&self, session: SessionId) -> Result<Vec<Entry>, StoreError> {
+        self.read(move |desk| transcript(desk, session)).await
+    }
+
+    /// A turn that has ended already is passed over: nothing is written and nothing claimed.
+    async fn commit_turn(&self, commit: TurnCommit) -> Result<Vec<Claimed>, StoreError> {
+        self.write(move |desk| commit_turn(desk, &commit)).await
+    }
+
+    async fn running_turns(&self) -> Result<Vec<TurnRecord>, StoreError> {
+        self.read(running_turns).await
+    }
+
+    async fn count_resume(&self, turn: TurnId) -> Result<u32, StoreError> {
+        self.write(move |desk| {
+            let counted = desk.first(
+                "UPDATE turn SET resumed = resumed + 1 WHERE turn_id = ?1 AND state = 'running' RETURNING resumed",
+                [turn.to_string()],
+                |row| row.get(0),
+            )?;
+            let counted = counted.ok_or_else(|| Trouble::refused(format!("{turn} is not running")))?;
+            number(turn, counted)
+        })
+        .await
+    }
+}
+
+fn running(
+    desk: &Desk<'_>,
+    scope: &ProfileScope,
+    key: &SessionKey,
+) -> Result<Option<SessionId>, Trouble> {
+    let found: Option<String> = desk.first(
+        "SELECT id FROM session WHERE profile = ?1 AND key = ?2 AND ended_at IS NULL",
+        [scope.profile().as_str(), key.to_string().as_str()],
+        |row| row.get(0),
+    )?;
+    found
+        .map(|id| parse(format!("the session {id}"), &id))
+        .transpose()
+}
+
+fn begin(
+    desk: &Desk<'_>,
+    scope: &ProfileScope,
+    key: &SessionKey,
+    id: SessionId,
+    now: Timestamp,
+) -> Result<(), Trouble> {
+    desk.run(
+        "INSERT INTO session(id, profile, key, started_at) VALUES(?1, ?2, ?3, ?4)",
+        params![
+            id.to_string(),
+            scope.profile().as_str(),
+            key.to_string(),
+            ms(now)
+        ],
+    )?;
+    Ok(())
+}
+
+fn begin_turn(desk: &Desk<'_>, start: &TurnStart) -> Result<(), Trouble> {
+    let turn = start.scope.turn().to_string();
+    desk.run(
+        "INSERT INTO turn(turn_id, session, scope, state, started_at) VALUES(?1, ?2, ?3, 'running', ?4)",
+        params![turn, start.scope.session().id().to_string(), json(&start.scope)?, ms(start.at)],
+    )?;
+    for event in &start.inbox {
+        desk.run(
+            "UPDATE inbox SET state = 'running', turn = ?2 WHERE id = ?1 AND state IN ('new','admitted')",
+            params![event.0, turn],
+        )?;
+    }
+    write(
+        desk,
+        &start.scope,
+        std::slice::from_ref(&start.message),
+        start.at,
+    )
+}
+
+fn is_running(desk: &Desk<'_>, turn: TurnId) -> Result<bool, Trouble> {
+    let state: Option<String> = desk.first(
+        "SELECT state FROM turn WHERE turn_id = ?1",
+        [turn.to_string()],
+        |row| row.get(0),
+    )?;
+    match state {
+        Some(state) => Ok(state == "running"),
+        None => Err(Trouble::refused(format!("{turn} was never begun"))),
+    }
+}
+
+fn write(
+    desk: &Desk<'_>,
+    scope: &TurnScope,
+    messages: &[Message],
+    now: Timestamp,
+) -> Result<(), Trouble> {
+    let (session, turn) = (scope.session().id().to_string(), scope.turn().to_string());
+    for message in messages {
+        desk.run(
+            "INSERT INTO entry(session, turn, message, at) VALUES(?1, ?2, ?3, ?4)",
+            params![session, turn, json(message)?, ms(now)],
+        )?;
+    }
+    Ok(())
+}
+
+fn transcript(desk: &Desk<'_>, session: SessionId) -> Result<Vec<Entry>, Trouble> {
+    type Columns = (i64, String, String, i64);
+    let rows: Vec<Columns> = desk.all(
+        "SELECT id, turn, message, at FROM entry WHERE session = ?1 ORDER BY id",
+        [session.to_string()],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+    )?;
+    rows.into_iter()
+        .map(|(id, turn, message, at)| {
+            let row = format!("entry {id} of the transcript");
+            Ok(Entry {
+                turn: parse(&row, &turn)?,
+                message: read(&row, &message)?,
+                at: time(&row, at)?,
+            })
+        })
+        .collect()
+}
+
+fn commit_turn(desk: &Desk<'_>, commit: &TurnCommit) -> Result<Vec<Claimed>, Trouble> {
+    let turn = commit.scope.turn();
+    if !is_running(desk, turn)? {
+        tracing::warn!(%turn, "a turn was to end that has ended already; it was passed over");
+        return Ok(Vec::new());
+    }
+    write(desk, &commit.scope, &commit.transcript, commit.at)?;
+    desk.run(
+        "UPDATE turn SET state = 'ended', ending = ?2, ended_at = ?3, input = ?4, cached = ?5, output = ?6
+         WHERE turn_id = ?1",
+        params![
+            turn.to_string(),
+            json(&commit.end)?,
+            ms(commit.at),
+            tokens(commit.usage.input),
+            tokens(commit.usage.cached),
+            tokens(commit.usage.output)
+        ],
+    )?;
+    desk.run(
+        "UPDATE inbox SET state = 'done' WHERE turn = ?1 AND state = 'running'",
+        [turn.to_string()],
+    )?;
+    crate::outbox::enqueue(desk, &commit.outgoing, commit.at)
+}
+
+fn tokens(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+pub(crate) const RUNNING_TURNS: &str =
+    "SELECT turn_id, scope, resumed, started_at FROM turn WHERE state = 'running' ORDER BY id";
+
+fn running_turns(desk: &Desk<'_>) -> Result<Vec<TurnRecord>, Trouble> {
+    type Columns = (String, String, i64, i64);
+    let rows: Vec<Columns> = desk.all(RUNNING_TURNS, [], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+    })?;
+    rows.into_iter()
+        .map(|(turn, scope, resumed, started_at)| {
+            let events: Vec<(i64, Option<String>)> = desk.all(
+                "SELECT id, inbound FROM inbox WHERE turn = ?1 ORDER BY id",
+                [turn.as_str()],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )?;
+            let first = events.first().and_then(|(_, inbound)| inbound.as_deref());
+            Ok(TurnRecord {
+                scope: read(&turn, &scope)?,
+                inbound: first.map(|inbound| read(&turn, inbound)).transpose()?,
+                inbox: events.into_iter().map(|(id, _)| InboxId(id)).collect(),
+                resumed: number(&turn, resumed)?,
+                started_at: time(&turn, started_at)?,
+            })
+        })
+        .collect()
+}

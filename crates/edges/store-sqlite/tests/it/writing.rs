@@ -1,0 +1,165 @@
+//! The writer: groups, failures, and the end.
+
+use std::time::Duration;
+
+use outbox::{ListFilter, OutboxStore as _, PartState, StoreError};
+use rusqlite::Connection;
+use tidings_store_sqlite::Store;
+use tokio::task::JoinSet;
+
+use crate::place::{Place, id, message, now};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_at_once_are_all_stored_and_one_bad_one_fails_alone() {
+    let place = Place::new();
+    let store = Store::open(&place.options()).unwrap();
+    let mut tasks = JoinSet::new();
+    for number in 0..200 {
+        let store = store.clone();
+        tasks.spawn(async move {
+            let mut message = message(number, number);
+            // Each tenth takes the id of message 0 from another source: it can't be stored.
+            if number % 10 == 9 {
+                message.id = id(0);
+            }
+            (number, store.enqueue(vec![message], now()).await)
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        let (number, stored) = done.unwrap();
+        match stored {
+            Ok(claimed) => assert_eq!(claimed.len(), 1),
+            Err(error) => assert!(number % 10 == 9 || number == 0, "{number}: {error}"),
+        }
+    }
+    let rows = store
+        .list(ListFilter {
+            most: 1_000,
+            ..ListFilter::default()
+        })
+        .await
+        .unwrap();
+    // Whoever came first with the id of message 0 has it; all the others that wanted it are refused.
+    assert_eq!(rows.len(), 180);
+    store.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn after_the_end_every_call_says_closed() {
+    let place = Place::new();
+    let store = Store::open(&place.options()).unwrap();
+    let other = store.clone();
+    store.close().await.unwrap();
+    assert!(matches!(
+        other.enqueue(vec![message(1, 1)], now()).await,
+        Err(StoreError::Closed)
+    ));
+    assert!(matches!(other.next_due().await, Err(StoreError::Closed)));
+    other.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn the_last_handle_that_is_dropped_leaves_the_file_free() {
+    let place = Place::new();
+    let store = Store::open(&place.options()).unwrap();
+    store.enqueue(vec![message(1, 1)], now()).await.unwrap();
+    drop(store);
+    assert!(
+        !place
+            .folder
+            .path()
+            .join("state")
+            .join("tidings.db-wal")
+            .exists(),
+        "the log was moved over"
+    );
+    let store = Store::open(&place.options()).unwrap();
+    assert_eq!(store.list(ListFilter::default()).await.unwrap().len(), 1);
+    store.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_full_disk_is_said_and_what_was_acknowledged_stays() {
+    let place = Place::new();
+    let store = Store::open(&place.options()).unwrap();
+    store.enqueue(vec![message(0, 0)], now()).await.unwrap();
+    store.close().await.unwrap();
+    // SQLite's own limit of pages stands for the disk's end: it gives the same error at the same places.
+    let full = Store::open_bounded(&place.options(), 80).unwrap();
+    let mut stored = 1;
+    let error = loop {
+        match full.enqueue(vec![message(stored, stored)], now()).await {
+            Ok(_) => stored += 1,
+            Err(error) => break error,
+        }
+        assert!(stored < 10_000, "the disk never fills");
+    };
+    assert!(matches!(error, StoreError::Full(_)), "{error}");
+    assert!(error.to_string().contains("disk is full"), "{error}");
+    full.close().await.unwrap();
+    let store = Store::open(&place.options()).unwrap();
+    let rows = store
+        .list(ListFilter {
+            most: 10_000,
+            ..ListFilter::default()
+        })
+        .await
+        .unwrap();
+    assert_eq!(rows.len(), stored as usize);
+    assert!(store.check().await.unwrap().is_empty());
+    store.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_row_that_makes_no_sense_is_named_and_its_lane_goes_on() {
+    let place = Place::new();
+    let store = Store::open(&place.options()).unwrap();
+    store
+        .enqueue(vec![message(1, 1), message(2, 1), message(3, 2)], now())
+        .await
+        .unwrap();
+    store.recover(now()).await.unwrap();
+    let db = Connection::open(place.database()).unwrap();
+    db.busy_timeout(Duration::from_secs(5)).unwrap();
+    db.execute(
+        "UPDATE part SET op = '{\"hologram\":1}' WHERE message = 1",
+        [],
+    )
+    .unwrap();
+    drop(db);
+    let claimed = store.claim(now(), 10).await.unwrap();
+    let ids: Vec<_> = claimed.iter().map(|part| part.message).collect();
+    assert_eq!(ids.len(), 2);
+    assert!(
+        ids.contains(&id(2)) && ids.contains(&id(3)),
+        "what stood behind it goes on"
+    );
+    let error = store.show(id(1)).await.unwrap_err();
+    assert!(matches!(error, StoreError::Unreadable { .. }), "{error}");
+    assert!(error.to_string().contains(&id(1).to_string()), "{error}");
+    let db = Connection::open(place.database()).unwrap();
+    let state: String = db
+        .query_row("SELECT state FROM part WHERE message = 1", [], |row| {
+            row.get(0)
+        })
+        .unwrap();
+    assert_eq!(state, PartState::Held.name(), "it waits for the owner");
+    drop(db);
+    store.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn another_process_that_writes_is_waited_for() {
+    let place = Place::new();
+    let store = Store::open(&place.options()).unwrap();
+    let db = Connection::open(place.database()).unwrap();
+    db.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let writing = store.enqueue(vec![message(1, 1)], now());
+    tokio::pin!(writing);
+    let early = tokio::time::timeout(Duration::from_millis(100), &mut writing).await;
+    assert!(early.is_err(), "it waits");
+    db.execute_batch("COMMIT").unwrap();
+    assert_eq!(writing.await.unwrap().len(), 1);
+    drop(db);
+    store.close().await.unwrap();
+}

@@ -1,0 +1,51 @@
+//! The answer while it is put together: words, and one chance to correct what could not be attached.
+
+use crate::attach::Gathered;
+use crate::step::Step;
+
+/// What the model is told when files of its answer could not be attached.
+pub(crate) fn correction(gathered: &Gathered) -> Option<String> {
+    let lines: Vec<String> = gathered
+        .refused()
+        .map(|refused| match &refused.hint {
+            Some(hint) => format!("- {}: {} ({hint})", refused.name, refused.reason),
+            None => format!("- {}: {}", refused.name, refused.reason),
+        })
+        .collect();
+    if lines.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "[gateway] Your answer is kept, but these files could not be attached:\n{}\nThis is the one chance to correct it: \
+         answer with MEDIA: lines of the right paths and nothing else (you may use tools first), or with one short sentence \
+         for the person about what is missing. It is added below your answer.",
+        lines.join("\n")
+    ))
+}
+
+/// Notes in `gathered` what a step's directives came to, and returns the step's words for the person.
+pub(crate) fn gather(gathered: &mut Gathered, number: u32, step: &Step) -> String {
+    let mut chosen = Vec::with_capacity(step.resolved.len());
+    for resolved in &step.resolved {
+        chosen.push(resolved.reading);
+        for refused in &resolved.refused {
+            gathered.refuse(number, refused.clone());
+        }
+        for artifact in &resolved.taken {
+            let shape = step.parsed.flags.shape(&artifact.blob.mime);
+            gathered.take(number, artifact.clone(), shape, None);
+        }
+    }
+    step.parsed.text_with(&chosen).trim().to_owned()
+}
+
+/// Adds a correction's words below the answer; words that only repeat it are left out.
+pub(crate) fn add_below(answer: &mut String, words: &str) {
+    if words.is_empty() || answer.trim() == words {
+        return;
+    }
+    if !answer.is_empty() {
+        answer.push_str("\n\n");
+    }
+    answer.push_str(words);
+}

@@ -1,0 +1,27 @@
+//! The turn: one request handled to its end.
+//!
+//! Use this room for the loop between a model, its tools and a conversation. It refuses to know a vendor, a database or a
+//! platform, and it sends nothing: what people see is committed with the turn and leaves by the outbox.
+//!
+//! Invariants:
+//! * A turn's scope is made once; every command, capture and message of the turn uses that one scope.
+//! * A file becomes an artifact while the turn runs: when a directive is complete in the stream, or when `send_file` is called.
+//! * The transcript is written ahead: a call before its tool runs, a result before the next model call.
+//! * A turn ends in exactly one [`session::TurnEnd`], and in words or in a sentence that says why not.
+//!
+//! Start reading at [`Agent`] (the lines), then `turn` (one turn), then `step` (one model call).
+
+mod answer;
+mod attach;
+mod line;
+mod ports;
+mod prompt;
+mod receive;
+mod step;
+mod tools;
+mod turn;
+
+pub use line::{Agent, AgentHandle, Options};
+pub use ports::{Files, Ports, Tenant, Tenants};
+pub use prompt::system_prompt;
+pub use tools::specs as tool_specs;

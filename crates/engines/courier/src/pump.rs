@@ -1,0 +1,241 @@
+//! The courier's loop.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chat::{Activity, ChatAdapter, Descriptor, Preview};
+use outbox::{Claimed, HealthSink, OutboxStore, Outlet, StoreError};
+use sandbox::BlobStore;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use waybill::{AccountId, ChatKey, Clock, Ids, ProfileId, Timestamp};
+
+use crate::attempt::Attempts;
+use crate::show::{self, Show};
+
+/// Every configured account's adapter.
+pub type Channels = Arc<HashMap<AccountId, Arc<dyn ChatAdapter>>>;
+
+/// How the courier works.
+#[derive(Clone)]
+pub struct Options {
+    /// This installation's id, for the keys of notices.
+    pub install: String,
+    /// Most attempts in flight at once.
+    pub in_flight: usize,
+    /// Where the owner of a profile reads what can't be told elsewhere.
+    pub home: Arc<dyn Fn(&ProfileId) -> Option<ChatKey> + Send + Sync>,
+    /// How accounts fare.
+    pub health: HealthSink,
+}
+
+/// Longest sleep of the loop: a wake-up that was missed costs at most this.
+const LONGEST_SLEEP: Duration = Duration::from_secs(2);
+/// How long the attempts in flight may take to end when the courier is told to stop.
+const FINISH: Duration = Duration::from_secs(10);
+/// Wait after the store failed.
+const STORE_REST: Duration = Duration::from_secs(1);
+
+/// The service.
+pub struct Courier {
+    attempts: Arc<Attempts>,
+    store: Arc<dyn OutboxStore>,
+    clock: Arc<dyn Clock>,
+    in_flight: usize,
+    channels: Channels,
+    handle: CourierHandle,
+    carried: mpsc::UnboundedReceiver<Vec<Claimed>>,
+    shows: Vec<(Arc<dyn ChatAdapter>, mpsc::Receiver<Show>)>,
+}
+
+/// The courier as others see it; cheap to clone.
+#[derive(Clone)]
+pub struct CourierHandle {
+    channels: Channels,
+    carry: mpsc::UnboundedSender<Vec<Claimed>>,
+    shows: Arc<HashMap<AccountId, mpsc::Sender<Show>>>,
+}
+
+impl Outlet for CourierHandle {
+    fn descriptor(&self, account: &AccountId) -> Option<Descriptor> {
+        self.channels
+            .get(account)
+            .map(|adapter| adapter.descriptor().clone())
+    }
+
+    fn carry(&self, claimed: Vec<Claimed>) {
+        if !claimed.is_empty() && self.carry.send(claimed).is_err() {
+            // The loop has ended; the rows are `sending` and the next start takes them up as unknown.
+            tracing::warn!("the courier has stopped; parts wait for the next start");
+        }
+    }
+
+    fn preview(&self, chat: &ChatKey, preview: Preview) {
+        self.show(chat, Show::Preview(chat.clone(), preview));
+    }
+
+    fn activity(&self, chat: &ChatKey, activity: Activity) {
+        self.show(chat, Show::Activity(chat.clone(), activity));
+    }
+}
+
+impl CourierHandle {
+    /// Best effort: a channel that can't keep up misses a frame, never a part.
+    fn show(&self, chat: &ChatKey, show: Show) {
+        if let Some(sender) = self.shows.get(&chat.account)
+            && sender.try_send(show).is_err()
+        {
+            tracing::debug!(account = %chat.account, "a preview frame was dropped");
+        }
+    }
+}
+
+impl Courier {
+    /// Builds the service.
+    #[must_use]
+    pub fn new(
+        options: Options,
+        store: Arc<dyn OutboxStore>,
+        blobs: Arc<dyn BlobStore>,
+        channels: Channels,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+    ) -> Self {
+        let (carry, carried) = mpsc::unbounded_channel();
+        let mut senders = HashMap::new();
+        let mut shows = Vec::new();
+        for (account, adapter) in channels.iter() {
+            let (sender, receiver) = mpsc::channel(show::QUEUE);
+            senders.insert(account.clone(), sender);
+            shows.push((Arc::clone(adapter), receiver));
+        }
+        let handle = CourierHandle {
+            channels: Arc::clone(&channels),
+            carry,
+            shows: Arc::new(senders),
+        };
+        let in_flight = options.in_flight.max(1);
+        let attempts = Arc::new(Attempts {
+            install: options.install,
+            home: options.home,
+            health: options.health,
+            store: Arc::clone(&store),
+            blobs,
+            channels: Arc::clone(&channels),
+            clock: Arc::clone(&clock),
+            ids,
+        });
+        Self {
+            attempts,
+            store,
+            clock,
+            in_flight,
+            channels,
+            handle,
+            carried,
+            shows,
+        }
+    }
+
+    /// The courier as others see it.
+    #[must_use]
+    pub fn handle(&self) -> CourierHandle {
+        self.handle.clone()
+    }
+
+    /// Takes up what a crash left, then carries until it is told to stop.
+    ///
+    /// # Errors
+    /// [`StoreError`] if what was left can't be taken up; later store errors are waited out.
+    pub async fn run(mut self, stop: CancellationToken) -> Result<(), StoreError> {
+        let recovered = self.store.recover(self.clock.now()).await?;
+        if recovered > 0 {
+            tracing::warn!(
+                recovered,
+                "parts were on the wire when the gateway stopped; their outcome is unknown"
+            );
+        }
+        let mut showing = JoinSet::new();
+        for (adapter, receiver) in self.shows.drain(..) {
+            showing.spawn(show::run(adapter, receiver));
+        }
+        tracing::debug!(accounts = self.channels.len(), "the courier carries");
+        let mut flying: JoinSet<Vec<Claimed>> = JoinSet::new();
+        loop {
+            let free = self.in_flight.saturating_sub(flying.len());
+            if free > 0 {
+                match self.store.claim(self.clock.now(), free).await {
+                    Ok(claimed) => self.send_off(&mut flying, claimed),
+                    Err(error) => {
+                        tracing::error!(%error, "the outbox can't be read");
+                        tokio::time::sleep(STORE_REST).await;
+                    }
+                }
+            }
+            let sleep = self.until_due().await;
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                Some(claimed) = self.carried.recv() => self.send_off(&mut flying, claimed),
+                Some(ended) = flying.join_next() => match ended {
+                    Ok(next) => self.send_off(&mut flying, next),
+                    Err(error) => tracing::error!(%error, "an attempt's task ended badly"),
+                },
+                () = self.store.changed() => {}
+                () = tokio::time::sleep(sleep) => {}
+            }
+        }
+        self.finish(flying).await;
+        Ok(())
+    }
+
+    fn send_off(&self, flying: &mut JoinSet<Vec<Claimed>>, claimed: Vec<Claimed>) {
+        for part in claimed {
+            let attempts = Arc::clone(&self.attempts);
+            flying.spawn(async move { attempts.carry(part).await });
+        }
+    }
+
+    async fn until_due(&self) -> Duration {
+        match self.store.next_due().await {
+            Ok(Some(due)) => {
+                until(self.clock.now(), due).clamp(Duration::from_millis(1), LONGEST_SLEEP)
+            }
+            Ok(None) => LONGEST_SLEEP,
+            Err(error) => {
+                tracing::error!(%error, "the outbox can't be read");
+                STORE_REST
+            }
+        }
+    }
+
+    /// Finishes what is on the wire, and gives back what was claimed and not begun.
+    async fn finish(mut self, mut flying: JoinSet<Vec<Claimed>>) {
+        let ended = tokio::time::timeout(FINISH, async {
+            while let Some(ended) = flying.join_next().await {
+                for part in ended.unwrap_or_default() {
+                    self.attempts.give_back(part).await;
+                }
+            }
+        })
+        .await;
+        if ended.is_err() {
+            tracing::warn!(
+                left = flying.len(),
+                "attempts were still on the wire; the next start takes them up"
+            );
+        }
+        self.carried.close();
+        while let Some(claimed) = self.carried.recv().await {
+            for part in claimed {
+                self.attempts.give_back(part).await;
+            }
+        }
+    }
+}
+
+fn until(now: Timestamp, due: Timestamp) -> Duration {
+    Duration::try_from(due.duration_since(now)).unwrap_or(Duration::ZERO)
+}

@@ -1,0 +1,18 @@
+//! The way in: accept, dedupe, admit, route.
+//!
+//! Use this room between a channel that heard something and the line of turns. It refuses to know a platform, and to decide
+//! who may speak ([`policy::admit`] does).
+//!
+//! Invariants:
+//! * An event is durable before [`chat::InboundSink::accept`] returns; only then may its platform be told.
+//! * Every event gets a recorded decision. The profile is chosen here, once, from the route; a chat without one is refused.
+//! * Commands are done from new messages alone, never from edits or quotations.
+//!
+//! Start reading at [`Intake`].
+
+mod commands;
+mod directory;
+mod service;
+
+pub use directory::Directory;
+pub use service::{Intake, IntakeHandle, Options};

@@ -1,0 +1,283 @@
+//! The intake's loop, and the sink that channels put events into.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use chat::{Accepted, Event, Fault, Inbound, InboundSink, SinkError};
+use outbox::{Claimed, HealthSink, Outlet, StoreError};
+use policy::Verdict;
+use session::{
+    Admission, Admitted, InboxRow, InboxState, InboxStore, NewEvent, SessionStore, TurnLine,
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use waybill::{
+    AccountId, Clock, Ids, ProfileId, ProfileScope, SessionId, SessionKey, SessionScope,
+};
+
+use crate::Directory;
+use crate::commands::Commands;
+
+/// How intake works.
+#[derive(Clone)]
+pub struct Options {
+    /// This installation's id, for the keys of the gateway's own answers.
+    pub install: String,
+    /// How accounts fare.
+    pub health: HealthSink,
+}
+
+/// The service.
+pub struct Intake {
+    inbox: Arc<dyn InboxStore>,
+    sessions: Arc<dyn SessionStore>,
+    directory: Arc<dyn Directory>,
+    line: Arc<dyn TurnLine>,
+    outlet: Arc<dyn Outlet>,
+    commands: Commands,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
+    fresh: mpsc::UnboundedReceiver<InboxRow>,
+    handle: IntakeHandle,
+}
+
+/// Where channels put what they hear; cheap to clone.
+#[derive(Clone)]
+pub struct IntakeHandle {
+    inbox: Arc<dyn InboxStore>,
+    clock: Arc<dyn Clock>,
+    health: HealthSink,
+    fresh: mpsc::UnboundedSender<InboxRow>,
+}
+
+#[async_trait]
+impl InboundSink for IntakeHandle {
+    async fn accept(
+        &self,
+        account: &AccountId,
+        events: Vec<Event>,
+        cursor: Option<String>,
+    ) -> Result<Accepted, SinkError> {
+        let events = events
+            .into_iter()
+            .map(|event| NewEvent {
+                key: event.key,
+                raw: event.raw,
+                parsed: event.parsed,
+            })
+            .collect();
+        let stored = self
+            .inbox
+            .accept(account, events, cursor, self.clock.now())
+            .await;
+        let (rows, accepted) = stored.map_err(|error| SinkError(error.to_string()))?;
+        for row in rows {
+            if self.fresh.send(row).is_err() {
+                // Stored and undecided: the next start takes it up.
+                tracing::warn!(%account, "an event was stored while the gateway stops; it waits for the next start");
+            }
+        }
+        Ok(accepted)
+    }
+
+    async fn cursor(&self, account: &AccountId) -> Result<Option<String>, SinkError> {
+        self.inbox
+            .cursor(account)
+            .await
+            .map_err(|error| SinkError(error.to_string()))
+    }
+
+    fn health(&self, account: &AccountId, state: Result<(), Fault>) {
+        (self.health)(account, state);
+    }
+}
+
+/// What a store must be for intake.
+pub(crate) type Stored<T> = Result<T, StoreError>;
+
+impl Intake {
+    /// Builds the service.
+    #[must_use]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one port each; composition names them once"
+    )]
+    pub fn new(
+        options: Options,
+        inbox: Arc<dyn InboxStore>,
+        sessions: Arc<dyn SessionStore>,
+        directory: Arc<dyn Directory>,
+        line: Arc<dyn TurnLine>,
+        outlet: Arc<dyn Outlet>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+    ) -> Self {
+        let (sender, fresh) = mpsc::unbounded_channel();
+        let handle = IntakeHandle {
+            inbox: Arc::clone(&inbox),
+            clock: Arc::clone(&clock),
+            health: options.health,
+            fresh: sender,
+        };
+        let commands = Commands {
+            install: options.install,
+        };
+        Self {
+            inbox,
+            sessions,
+            directory,
+            line,
+            outlet,
+            commands,
+            clock,
+            ids,
+            fresh,
+            handle,
+        }
+    }
+
+    /// Where channels put what they hear.
+    #[must_use]
+    pub fn handle(&self) -> IntakeHandle {
+        self.handle.clone()
+    }
+
+    /// Takes up what an earlier run left undecided or waiting, then decides on events until it is told to stop.
+    ///
+    /// # Errors
+    /// [`StoreError`] if what was left can't be read. Later store errors leave the event for the next start.
+    pub async fn run(mut self, stop: CancellationToken) -> Stored<()> {
+        let mut taken = None;
+        for row in self.inbox.open_rows().await? {
+            taken = Some(row.id);
+            self.take_up(row).await;
+        }
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ok(()),
+                row = self.fresh.recv() => match row {
+                    // Accepted while the open rows were read: it was among them.
+                    Some(row) if taken.is_some_and(|last| row.id <= last) => {}
+                    Some(row) => self.take_up(row).await,
+                    None => return Ok(()),
+                },
+            }
+        }
+    }
+
+    async fn take_up(&self, row: InboxRow) {
+        let id = row.id;
+        if let Err(error) = self.decide(row).await {
+            tracing::error!(%error, inbox = id.0, "an event could not be decided on; it waits for the next start");
+        }
+    }
+
+    async fn decide(&self, row: InboxRow) -> Stored<()> {
+        let Some(inbound) = row.inbound else {
+            return Ok(());
+        };
+        if let (InboxState::Admitted, Some(scope)) = (&row.state, row.session) {
+            self.line.enqueue(Admitted {
+                id: row.id,
+                inbound,
+                scope,
+            });
+            return Ok(());
+        }
+        let profile = match self.verdict(&row.account, &inbound).await {
+            Verdict::Admit(profile) => profile,
+            Verdict::Ignore(reason) => {
+                tracing::info!(account = %row.account, inbox = row.id.0, reason, "ignored");
+                let admission = Admission::Ignore { reason };
+                return self
+                    .inbox
+                    .admit(row.id, admission, self.clock.now())
+                    .await
+                    .map(drop);
+            }
+        };
+        let scope = self.session(profile, &inbound).await?;
+        if let Some(command) = policy::find(&inbound.text) {
+            let messages = self.obey(command.command, &scope, &inbound, row.id).await?;
+            let claimed = self
+                .inbox
+                .admit(row.id, Admission::Tell { messages }, self.clock.now())
+                .await?;
+            self.carry(claimed);
+            return Ok(());
+        }
+        self.inbox
+            .admit(row.id, Admission::Admit(scope.clone()), self.clock.now())
+            .await?;
+        self.line.enqueue(Admitted {
+            id: row.id,
+            inbound,
+            scope,
+        });
+        Ok(())
+    }
+
+    async fn verdict(&self, account: &AccountId, inbound: &Inbound) -> Verdict {
+        match self.directory.rules(account) {
+            Some(rules) => policy::admit(
+                rules,
+                self.directory.route(&inbound.chat).await.as_ref(),
+                inbound,
+            ),
+            None => Verdict::Ignore("the account is not configured".to_owned()),
+        }
+    }
+
+    async fn session(&self, profile: ProfileId, inbound: &Inbound) -> Stored<SessionScope> {
+        let scope = ProfileScope::enter(profile);
+        let key = SessionKey::Chat(inbound.chat.clone());
+        self.sessions
+            .current(
+                &scope,
+                &key,
+                SessionId::fresh(self.ids.as_ref()),
+                self.clock.now(),
+            )
+            .await
+    }
+
+    async fn obey(
+        &self,
+        command: policy::Command,
+        scope: &SessionScope,
+        inbound: &Inbound,
+        id: session::InboxId,
+    ) -> Stored<Vec<outbox::NewMessage>> {
+        let status = self.line.status(scope);
+        let answer = match command {
+            policy::Command::Help => Commands::help(),
+            policy::Command::WhoAmI => Commands::who_am_i(inbound),
+            policy::Command::Status => {
+                Commands::status(scope, &self.directory.about(scope.profile()), status)
+            }
+            policy::Command::Stop if self.line.stop(scope) => return Ok(Vec::new()),
+            policy::Command::Stop => "Nothing is running here.".to_owned(),
+            policy::Command::New => {
+                self.line.stop(scope);
+                self.sessions
+                    .reset(scope, SessionId::fresh(self.ids.as_ref()), self.clock.now())
+                    .await?;
+                "A new conversation begins; what was said before is forgotten here.".to_owned()
+            }
+        };
+        Ok(self.commands.answer(
+            self.outlet.as_ref(),
+            scope,
+            inbound,
+            id,
+            answer,
+            self.clock.now(),
+            self.ids.as_ref(),
+        ))
+    }
+
+    fn carry(&self, claimed: Vec<Claimed>) {
+        self.outlet.carry(claimed);
+    }
+}

@@ -1,0 +1,13 @@
+//! What tests hold in their hands: a manual clock, artifacts in memory, and strict fakes of closed services.
+//!
+//! Use this room from tests alone. It refuses to share code with what it judges: a fake reads the wire by itself.
+//!
+//! Start reading at [`blobs`] and [`clock`]; each fake has its own module.
+
+pub mod blobs;
+pub mod clock;
+pub mod image;
+pub mod telegram;
+pub mod model_server;
+pub mod http;
+pub mod visible;

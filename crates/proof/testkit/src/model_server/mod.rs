@@ -1,0 +1,201 @@
+//! A scripted model server that speaks the streaming chat protocol on loopback.
+//!
+//! A test pushes [`Turn`]s; each request plays the first turn that fits it, and is recorded. The server is strict: a request that the closed
+//! services would refuse (an orphan tool result, arguments that are no JSON text, an empty message) is answered with 400 and listed
+//! in [`ModelServer::violations`]. A request without a turn is answered with 500 and listed in [`ModelServer::unscripted`].
+//!
+//! Start reading at [`ModelServer`], then [`Turn`].
+
+mod gate;
+mod serve;
+mod strict;
+mod turn;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+pub use gate::Gate;
+pub use turn::Turn;
+
+type Condition = dyn Fn(&Value) -> bool + Send + Sync;
+
+/// Which requests a turn is for.
+#[derive(Clone)]
+pub enum Match {
+    /// Any; tried after the others.
+    Any,
+    /// Those for a model of this name.
+    Model(String),
+    /// Those whose last user message contains this.
+    LastUser(String),
+    /// Those whose system prompt contains this.
+    System(String),
+    /// Those whose body satisfies a condition.
+    Where(Arc<Condition>),
+}
+
+impl Match {
+    fn fits(&self, body: &Value) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Model(name) => body.get("model").and_then(Value::as_str) == Some(name),
+            Self::LastUser(part) => serve::last_text(body, "user").contains(part.as_str()),
+            Self::System(part) => serve::last_text(body, "system").contains(part.as_str()),
+            Self::Where(condition) => condition(body),
+        }
+    }
+}
+
+/// A request as it came.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// The path.
+    pub path: String,
+    /// Headers, with small letters.
+    pub headers: BTreeMap<String, String>,
+    /// The body; `Null` if it was no JSON.
+    pub body: Value,
+}
+
+impl Recorded {
+    /// The text of the last message of a role.
+    #[must_use]
+    pub fn last_text(&self, role: &str) -> String {
+        serve::last_text(&self.body, role)
+    }
+
+    /// The messages.
+    #[must_use]
+    pub fn messages(&self) -> Vec<Value> {
+        self.body
+            .get("messages")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default()
+    }
+}
+
+#[derive(Default)]
+struct State {
+    turns: Vec<(Match, Turn)>,
+    always: Option<(String, Duration)>,
+    models: Vec<String>,
+    requests: Vec<Recorded>,
+    unscripted: Vec<Recorded>,
+    violations: Vec<String>,
+}
+
+#[derive(Clone)]
+struct Shared {
+    state: Arc<Mutex<State>>,
+    seen: watch::Sender<usize>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The server. It ends when it is dropped.
+pub struct ModelServer {
+    base_url: String,
+    shared: Shared,
+    _task: JoinSet<()>,
+}
+
+impl ModelServer {
+    /// Starts on a free port of 127.0.0.1.
+    ///
+    /// # Errors
+    /// If no port can be had.
+    pub async fn start() -> std::io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let base_url = format!("http://{}/v1", listener.local_addr()?);
+        let state = State {
+            models: vec!["scripted".to_owned()],
+            ..State::default()
+        };
+        let shared = Shared {
+            state: Arc::new(Mutex::new(state)),
+            seen: watch::Sender::new(0),
+        };
+        let router = serve::router(shared.clone());
+        let mut task = JoinSet::new();
+        task.spawn(async move {
+            if let Err(error) = axum::serve(listener, router).await {
+                eprintln!("the scripted model server stopped: {error}");
+            }
+        });
+        Ok(Self {
+            base_url,
+            shared,
+            _task: task,
+        })
+    }
+
+    /// `http://127.0.0.1:PORT/v1`.
+    #[must_use]
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// Adds a turn for any request.
+    pub fn push(&self, turn: Turn) {
+        self.push_for(Match::Any, turn);
+    }
+
+    /// Adds a turn for requests that fit. Turns with a condition are tried before those for any request; each plays once, in the order of pushing.
+    pub fn push_for(&self, requests: Match, turn: Turn) {
+        self.shared.lock().turns.push((requests, turn));
+    }
+
+    /// Answers every request that has no turn with `text`, after a delay: for benches.
+    pub fn always(&self, text: &str, after: Duration) {
+        self.shared.lock().always = Some((text.to_owned(), after));
+    }
+
+    /// What `/v1/models` lists.
+    pub fn list_models(&self, names: &[&str]) {
+        self.shared.lock().models = names.iter().map(|name| (*name).to_owned()).collect();
+    }
+
+    /// Every chat request so far.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Recorded> {
+        self.shared.lock().requests.clone()
+    }
+
+    /// Those that no turn was for.
+    #[must_use]
+    pub fn unscripted(&self) -> Vec<Recorded> {
+        self.shared.lock().unscripted.clone()
+    }
+
+    /// What the closed services would have refused.
+    #[must_use]
+    pub fn violations(&self) -> Vec<String> {
+        self.shared.lock().violations.clone()
+    }
+
+    /// How many turns were not played.
+    #[must_use]
+    pub fn turns_left(&self) -> usize {
+        self.shared.lock().turns.len()
+    }
+
+    /// Waits until so many chat requests have come; `false` if `within` passed before.
+    pub async fn wait_for_requests(&self, count: usize, within: Duration) -> bool {
+        let mut seen = self.shared.seen.subscribe();
+        matches!(
+            tokio::time::timeout(within, seen.wait_for(|seen| *seen >= count)).await,
+            Ok(Ok(_))
+        )
+    }
+}
