@@ -41,6 +41,7 @@ function connection(there) {
   sign.hidden = there;
   sign.textContent = there ? "" : "Connection lost, retrying…";
   if (there) thread.sendFailed();
+  sidebar.status();
 }
 
 function follow() {
@@ -70,6 +71,7 @@ async function place() {
 
 async function make() {
   const profile = profiles.find((one) => one.checked)?.value;
+  if (!profile) throw new Error("no profile can answer; see the gateway’s log");
   const row = await api.newConversation(profile);
   current = row.id;
   history.replaceState(null, "", `#${encodeURIComponent(current)}`);
@@ -98,6 +100,8 @@ async function open(id) {
   follower?.end();
   follower = null;
   current = id || null;
+  // The address always says what is open, so that going back comes back to it.
+  if (current && asked() !== current) history.replaceState(null, "", `#${encodeURIComponent(current)}`);
   making = null;
   thread.reset();
   composer.clear();
@@ -135,7 +139,7 @@ const asked = () => decodeURIComponent(location.hash.slice(1));
 
 addEventListener("hashchange", () => open(asked()));
 find("new-conversation").addEventListener("click", () => {
-  history.pushState(null, "", location.pathname);
+  if (current) history.pushState(null, "", location.pathname);
   open(null);
 });
 for (const example of document.querySelectorAll(".examples button")) {

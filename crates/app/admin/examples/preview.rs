@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::{
-    Accepted, Activity, Body, ChatAdapter as _, Delivery, Event, Fault, IdempotencyKey, Inbound, InboundSink, Op, Preview,
-    Shape, SinkError,
+    Accepted, Activity, Body, ChatAdapter as _, Delivery, Event, Fault, IdempotencyKey, Inbound,
+    InboundSink, Op, Preview, Shape, SinkError,
 };
 use chat_web::Web;
 use sandbox::{ArtifactRef, Taken};
@@ -45,7 +45,10 @@ struct Standing;
 
 impl admin::StatusPort for Standing {
     fn status(&self) -> admin::Status {
-        let model = |name: &str| admin::ProfileStatus { id: name.parse().unwrap(), model: "demo (scripted)".into() };
+        let model = |name: &str| admin::ProfileStatus {
+            id: name.parse().unwrap(),
+            model: "demo (scripted)".into(),
+        };
         admin::Status {
             ready: true,
             profiles: vec![model("default"), model("work")],
@@ -64,11 +67,22 @@ struct Inbox(mpsc::Sender<Inbound>);
 
 #[async_trait]
 impl InboundSink for Inbox {
-    async fn accept(&self, _: &AccountId, events: Vec<Event>, _: Option<String>) -> Result<Accepted, SinkError> {
+    async fn accept(
+        &self,
+        _: &AccountId,
+        events: Vec<Event>,
+        _: Option<String>,
+    ) -> Result<Accepted, SinkError> {
         let mut fresh = 0;
-        for inbound in events.into_iter().filter_map(|event| event.parsed.ok().flatten()) {
+        for inbound in events
+            .into_iter()
+            .filter_map(|event| event.parsed.ok().flatten())
+        {
             fresh += 1;
-            self.0.send(inbound).await.map_err(|error| SinkError(error.to_string()))?;
+            self.0
+                .send(inbound)
+                .await
+                .map_err(|error| SinkError(error.to_string()))?;
         }
         Ok(Accepted { fresh, repeated: 0 })
     }
@@ -90,7 +104,9 @@ const ANSWER: &str = "Here is your chart, drawn in the sandbox.\n\n## What it sh
 fn chart() -> Vec<u8> {
     let (width, height) = (480_u32, 280_u32);
     let bar = |x: u32, y: u32| {
-        [(60, 80), (190, 134), (320, 214)].iter().any(|(left, tall)| (*left..left + 100).contains(&x) && y > 250 - tall && y < 250)
+        [(60, 80), (190, 134), (320, 214)]
+            .iter()
+            .any(|(left, tall)| (*left..left + 100).contains(&x) && y > 250 - tall && y < 250)
     };
     let mut out = Vec::new();
     let mut encoder = png::Encoder::new(&mut out, width, height);
@@ -98,7 +114,15 @@ fn chart() -> Vec<u8> {
     let mut writer = encoder.write_header().unwrap();
     let pixels: Vec<u8> = (0..height)
         .flat_map(|y| (0..width).map(move |x| (x, y)))
-        .flat_map(|(x, y)| if bar(x, y) { [18, 112, 95] } else if y == 250 { [90, 90, 90] } else { [250, 249, 246] })
+        .flat_map(|(x, y)| {
+            if bar(x, y) {
+                [18, 112, 95]
+            } else if y == 250 {
+                [90, 90, 90]
+            } else {
+                [250, 249, 246]
+            }
+        })
         .collect();
     writer.write_image_data(&pixels).unwrap();
     writer.finish().unwrap();
@@ -115,33 +139,86 @@ impl Agent {
     async fn deliver(&mut self, inbound: &Inbound, op: Op) {
         self.said += 1;
         let key = IdempotencyKey::new(u128::from(self.said).to_be_bytes());
-        let delivery = Delivery { chat: &inbound.chat, anchor: None, op: &op, key, may_be_repeat: false, silent: false };
+        let delivery = Delivery {
+            chat: &inbound.chat,
+            anchor: None,
+            op: &op,
+            key,
+            may_be_repeat: false,
+            silent: false,
+        };
         if let Err(fault) = self.web.deliver(delivery, self.blobs.as_ref()).await {
             eprintln!("not delivered: {}", fault.text);
         }
     }
 
-    async fn step(&self, inbound: &Inbound, id: &str, tool: &str, detail: &str, result: &str, failed: bool) {
-        let began = Activity::ToolBegan { id: id.into(), tool: tool.into(), detail: detail.into() };
+    async fn step(
+        &self,
+        inbound: &Inbound,
+        id: &str,
+        tool: &str,
+        detail: &str,
+        result: &str,
+        failed: bool,
+    ) {
+        let began = Activity::ToolBegan {
+            id: id.into(),
+            tool: tool.into(),
+            detail: detail.into(),
+        };
         self.web.activity(&inbound.chat, began).await;
         tokio::time::sleep(Duration::from_millis(900)).await;
-        let ended = Activity::ToolEnded { id: id.into(), result: result.into(), failed };
+        let ended = Activity::ToolEnded {
+            id: id.into(),
+            result: result.into(),
+            failed,
+        };
         self.web.activity(&inbound.chat, ended).await;
     }
 
     async fn answer(&mut self, inbound: Inbound) {
         self.web.activity(&inbound.chat, Activity::Typing).await;
         tokio::time::sleep(Duration::from_millis(900)).await;
-        let text = if inbound.text.contains("chart") { ANSWER.to_owned() } else { format!("You said:\n\n> {}", inbound.text) };
+        let text = if inbound.text.contains("chart") {
+            ANSWER.to_owned()
+        } else {
+            format!("You said:\n\n> {}", inbound.text)
+        };
         if inbound.text.contains("chart") {
-            self.step(&inbound, "1", "shell", "python3 chart.py", "ModuleNotFoundError: No module named 'matplotlib'", true).await;
-            self.step(&inbound, "2", "write_file", "/workspace/chart.py", "wrote 412 bytes", false).await;
-            self.step(&inbound, "3", "shell", "python3 chart.py && ls -l", "total 8\n-rw-r--r-- 1 me me 2134 chart.png", false).await;
+            self.step(
+                &inbound,
+                "1",
+                "shell",
+                "python3 chart.py",
+                "ModuleNotFoundError: No module named 'matplotlib'",
+                true,
+            )
+            .await;
+            self.step(
+                &inbound,
+                "2",
+                "write_file",
+                "/workspace/chart.py",
+                "wrote 412 bytes",
+                false,
+            )
+            .await;
+            self.step(
+                &inbound,
+                "3",
+                "shell",
+                "python3 chart.py && ls -l",
+                "total 8\n-rw-r--r-- 1 me me 2134 chart.png",
+                false,
+            )
+            .await;
         }
         let mut shown = String::new();
         for word in text.split_inclusive(' ') {
             shown.push_str(word);
-            self.web.preview(&inbound.chat, Preview::Text(shown.clone())).await;
+            self.web
+                .preview(&inbound.chat, Preview::Text(shown.clone()))
+                .await;
             tokio::time::sleep(Duration::from_millis(40)).await;
         }
         self.web.preview(&inbound.chat, Preview::Clear).await;
@@ -150,11 +227,28 @@ impl Agent {
             let profile: ProfileId = "default".parse().unwrap();
             for (name, bytes, shape) in [
                 ("chart.png", chart(), Shape::Photo),
-                ("values.csv", b"name,value\na,3\nb,5\nc,8\n".to_vec(), Shape::Document),
+                (
+                    "values.csv",
+                    b"name,value\na,3\nb,5\nc,8\n".to_vec(),
+                    Shape::Document,
+                ),
             ] {
                 let blob = self.blobs.put(&profile, name, bytes);
-                let artifact = ArtifactRef { profile: profile.clone(), blob, name: name.into(), taken: Taken::Received };
-                self.deliver(&inbound, Op::File { artifact, shape, caption: None }).await;
+                let artifact = ArtifactRef {
+                    profile: profile.clone(),
+                    blob,
+                    name: name.into(),
+                    taken: Taken::Received,
+                };
+                self.deliver(
+                    &inbound,
+                    Op::File {
+                        artifact,
+                        shape,
+                        caption: None,
+                    },
+                )
+                .await;
             }
         }
         self.web.activity(&inbound.chat, Activity::Idle).await;
@@ -168,8 +262,15 @@ async fn main() {
     let access = Arc::new(MemoryAccess::default());
     let limit = 20 << 20;
     let web = Web::new(
-        chat_web::Options { account: "web".parse().unwrap(), attachment_bytes: limit },
-        chat_web::Ports { visible: visible.clone(), blobs: blobs.clone(), clock: Arc::new(SystemClock) },
+        chat_web::Options {
+            account: "web".parse().unwrap(),
+            attachment_bytes: limit,
+        },
+        chat_web::Ports {
+            visible: visible.clone(),
+            blobs: blobs.clone(),
+            clock: Arc::new(SystemClock),
+        },
     );
     let (sender, mut heard) = mpsc::channel(16);
     let mut tasks = JoinSet::new();
@@ -177,13 +278,20 @@ async fn main() {
     tasks.spawn(async move {
         let Err(_closed) = ear.listen(&Inbox(sender)).await;
     });
-    let mut agent = Agent { web: web.clone(), blobs: blobs.clone(), said: 0 };
+    let mut agent = Agent {
+        web: web.clone(),
+        blobs: blobs.clone(),
+        said: 0,
+    };
     tasks.spawn(async move {
         while let Some(inbound) = heard.recv().await {
             agent.answer(inbound).await;
         }
     });
-    let card = |name: &str, description: &str| admin::ProfileCard { id: name.parse().unwrap(), description: description.into() };
+    let card = |name: &str, description: &str| admin::ProfileCard {
+        id: name.parse().unwrap(),
+        description: description.into(),
+    };
     let options = admin::Options {
         web,
         visible,
@@ -192,14 +300,21 @@ async fn main() {
         clock: Arc::new(SystemClock),
         ids: Arc::new(SystemIds),
         status: Arc::new(Standing),
-        profiles: vec![card("default", "A helper for everything"), card("work", "Knows the reports")],
+        profiles: vec![
+            card("default", "A helper for everything"),
+            card("work", "Knows the reports"),
+        ],
         attachment_bytes: limit,
         hosts: Vec::new(),
     };
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:7790").await.unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:7790")
+        .await
+        .unwrap();
     let address = listener.local_addr().unwrap();
     for _ in 0..20 {
-        let token = admin::new_login(access.as_ref(), &SystemClock).await.unwrap();
+        let token = admin::new_login(access.as_ref(), &SystemClock)
+            .await
+            .unwrap();
         println!("http://{address}/login?token={}", token.reveal());
     }
     let stop = async { tokio::signal::ctrl_c().await.unwrap() };

@@ -45,10 +45,17 @@ pub(crate) async fn asset(
     Path((build, name)): Path<(String, String)>,
 ) -> Result<Response, Refused> {
     let file = Assets::get(&name).ok_or_else(|| Refused::missing("page"))?;
-    let keep = if build == surface.build { "public, max-age=31536000, immutable" } else { "no-store" };
+    let keep = if build == surface.build {
+        "public, max-age=31536000, immutable"
+    } else {
+        "no-store"
+    };
     let mut response = file.data.into_owned().into_response();
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type(&name)));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static(media_type(&name)),
+    );
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(keep));
     Ok(response)
 }

@@ -37,18 +37,26 @@ fn row(row: &ConversationRow) -> Value {
 /// The conversation of this id, which must be there.
 pub(crate) async fn find(surface: &Surface, id: String) -> Result<ConversationRow, Refused> {
     let id = Conversation::new(id).map_err(|error| Refused::malformed(error.to_string()))?;
-    surface.options.visible.conversation(&id).await?.ok_or_else(|| Refused::missing("conversation"))
+    surface
+        .options
+        .visible
+        .conversation(&id)
+        .await?
+        .ok_or_else(|| Refused::missing("conversation"))
 }
 
 fn parse<T: DeserializeOwned>(body: Result<Bytes, BytesRejection>) -> Result<T, Refused> {
     let body = body.map_err(|error| Refused::too_large(error.to_string()))?;
-    serde_json::from_slice(&body).map_err(|error| Refused::malformed(format!("the request can't be read: {error}")))
+    serde_json::from_slice(&body)
+        .map_err(|error| Refused::malformed(format!("the request can't be read: {error}")))
 }
 
 /// `GET /api/conversations`.
 pub(crate) async fn list(State(surface): State<Arc<Surface>>) -> Result<Json<Value>, Refused> {
     let rows = surface.options.visible.conversations(LISTED).await?;
-    Ok(Json(json!({ "conversations": rows.iter().map(row).collect::<Vec<_>>() })))
+    Ok(Json(
+        json!({ "conversations": rows.iter().map(row).collect::<Vec<_>>() }),
+    ))
 }
 
 #[derive(Deserialize)]
@@ -63,13 +71,24 @@ pub(crate) async fn create(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refused> {
     let NewConversation { profile } = parse(body)?;
-    if !surface.options.profiles.iter().any(|card| card.id == profile) {
+    if !surface
+        .options
+        .profiles
+        .iter()
+        .any(|card| card.id == profile)
+    {
         return Err(Refused::missing(&format!("profile: '{profile}'")));
     }
     let id = surface.options.ids.uuid().simple().to_string();
-    let conversation = Conversation::new(id).map_err(|error| Refused::unavailable(error.to_string()))?;
+    let conversation =
+        Conversation::new(id).map_err(|error| Refused::unavailable(error.to_string()))?;
     let touched_at = surface.options.clock.now();
-    let made = ConversationRow { conversation, profile, title: String::new(), touched_at };
+    let made = ConversationRow {
+        conversation,
+        profile,
+        title: String::new(),
+        touched_at,
+    };
     let answer = row(&made);
     surface.options.visible.open(made).await?;
     Ok((StatusCode::CREATED, Json(answer)).into_response())
@@ -81,9 +100,18 @@ pub(crate) async fn messages(
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Refused> {
     let found = find(&surface, id).await?;
-    let entries = surface.options.visible.entries(&found.conversation, 0, ENTRIES).await?;
-    let entries: Vec<EntryView> = entries.iter().map(|entry| EntryView::of(entry, None)).collect();
-    Ok(Json(json!({ "conversation": row(&found), "entries": entries })))
+    let entries = surface
+        .options
+        .visible
+        .entries(&found.conversation, 0, ENTRIES)
+        .await?;
+    let entries: Vec<EntryView> = entries
+        .iter()
+        .map(|entry| EntryView::of(entry, None))
+        .collect();
+    Ok(Json(
+        json!({ "conversation": row(&found), "entries": entries }),
+    ))
 }
 
 #[derive(Deserialize)]
@@ -118,7 +146,12 @@ pub(crate) async fn say(
     for file in message.files {
         named.push(files::uploaded(&surface, &found.profile, file.hash, &file.name).await?);
     }
-    let said = Said { conversation: found.conversation, message: message.id, text: message.text, files: named };
+    let said = Said {
+        conversation: found.conversation,
+        message: message.id,
+        text: message.text,
+        files: named,
+    };
     let heard = surface.options.web.say(said).await.map_err(refusal)?;
     Ok((StatusCode::ACCEPTED, Json(json!({ "entry": heard.entry }))).into_response())
 }
@@ -128,6 +161,8 @@ fn refusal(error: SayError) -> Refused {
     match error {
         SayError::Empty | SayError::Id | SayError::TooManyFiles => Refused::malformed(text),
         SayError::TooLong => Refused::too_large(text),
-        SayError::NotStored(_) | SayError::NotListening | SayError::Unknown => Refused::unavailable(text),
+        SayError::NotStored(_) | SayError::NotListening | SayError::Unknown => {
+            Refused::unavailable(text)
+        }
     }
 }

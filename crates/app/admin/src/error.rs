@@ -29,11 +29,19 @@ pub(crate) struct Refused {
 
 impl Refused {
     pub(crate) fn new(status: StatusCode, code: &'static str, text: impl Into<String>) -> Self {
-        Self { status, code, text: text.into() }
+        Self {
+            status,
+            code,
+            text: text.into(),
+        }
     }
 
     pub(crate) fn missing(what: &str) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "not_found", format!("there is no such {what}"))
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            format!("there is no such {what}"),
+        )
     }
 
     pub(crate) fn malformed(text: impl Into<String>) -> Self {

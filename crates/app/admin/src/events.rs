@@ -47,17 +47,25 @@ pub(crate) async fn events(
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let found = find(&surface, id).await?;
-    let seen = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.parse().ok());
+    let seen = headers
+        .get("last-event-id")
+        .and_then(|value| value.to_str().ok()?.parse().ok());
     let after = seen.max(place.after).unwrap_or(0);
     // First the subscription, then the log: what comes in between is in both, and is sent once.
     let subscription = surface.options.web.subscribe(&found.conversation);
-    let missed = surface.options.visible.entries(&found.conversation, after, ENTRIES).await?;
+    let missed = surface
+        .options
+        .visible
+        .entries(&found.conversation, after, ENTRIES)
+        .await?;
     let feed = Feed::new(subscription, missed, after, surface.stopping.clone());
     let stream = stream::unfold(feed, |mut feed| async move {
         let event = feed.next().await?;
         Some((Ok::<_, Infallible>(event), feed))
     });
-    Ok(Sse::new(stream).keep_alive(KeepAlive::new().interval(HEARTBEAT)).into_response())
+    Ok(Sse::new(stream)
+        .keep_alive(KeepAlive::new().interval(HEARTBEAT))
+        .into_response())
 }
 
 fn event(kind: &str, data: &Value) -> Event {
@@ -77,7 +85,12 @@ struct Feed {
 }
 
 impl Feed {
-    fn new(subscription: Subscription, missed: Vec<Visible>, after: i64, stopping: watch::Receiver<bool>) -> Self {
+    fn new(
+        subscription: Subscription,
+        missed: Vec<Visible>,
+        after: i64,
+        stopping: watch::Receiver<bool>,
+    ) -> Self {
         let now = Instant::now();
         let mut feed = Self {
             subscription,
@@ -92,7 +105,8 @@ impl Feed {
             feed.entry(entry, None);
         }
         let Snapshot { preview, run } = feed.subscription.snapshot.clone();
-        feed.ready.push_back(event("activity", &json!({ "run": run })));
+        feed.ready
+            .push_back(event("activity", &json!({ "run": run })));
         match preview {
             Some(text) => feed.draw(&text),
             None => feed.ready.push_back(event("clear", &json!({}))),
@@ -110,12 +124,18 @@ impl Feed {
         self.newest = entry.id;
         let view = EntryView::of(entry, message);
         let data = serde_json::to_string(&view).unwrap_or_default();
-        self.ready.push_back(Event::default().event("entry").id(entry.id.to_string()).data(data));
+        self.ready.push_back(
+            Event::default()
+                .event("entry")
+                .id(entry.id.to_string())
+                .data(data),
+        );
     }
 
     fn draw(&mut self, markdown: &str) {
         self.drawn_at = Instant::now();
-        self.ready.push_back(event("preview", &json!({ "html": html(markdown) })));
+        self.ready
+            .push_back(event("preview", &json!({ "html": html(markdown) })));
     }
 
     async fn next(&mut self) -> Option<Event> {

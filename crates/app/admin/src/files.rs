@@ -59,8 +59,15 @@ pub(crate) async fn upload(
     let found = find(&surface, id).await?;
     let limit = surface.options.attachment_bytes;
     let name = kind::shown_name(&name);
-    let too_large = || Refused::too_large(format!("{name} is larger than {}, the most that can be sent", size_text(limit)));
-    let announced = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    let too_large = || {
+        Refused::too_large(format!(
+            "{name} is larger than {}, the most that can be sent",
+            size_text(limit)
+        ))
+    };
+    let announced = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let mut pieces = body.into_data_stream();
     if announced.is_some_and(|size| size > limit) {
         // Who asks before sending ("Expect") must not be encouraged.
@@ -69,14 +76,20 @@ pub(crate) async fn upload(
         }
         return Err(too_large());
     }
-    let mut writer = surface.options.blobs.create(&found.profile).await.map_err(refusal)?;
+    let mut writer = surface
+        .options
+        .blobs
+        .create(&found.profile)
+        .await
+        .map_err(refusal)?;
     let mut size = 0_u64;
     loop {
         let piece = tokio::time::timeout(PIECE, pieces.next())
             .await
             .map_err(|_late| Refused::malformed("the upload stopped half-way"))?;
         let Some(piece) = piece else { break };
-        let piece = piece.map_err(|error| Refused::malformed(format!("the upload broke off: {error}")))?;
+        let piece =
+            piece.map_err(|error| Refused::malformed(format!("the upload broke off: {error}")))?;
         size = size.saturating_add(piece.len() as u64);
         if size > limit {
             read_off(&mut pieces).await;
@@ -85,7 +98,12 @@ pub(crate) async fn upload(
         writer.write(&piece).await.map_err(refusal)?;
     }
     let blob = writer.finish(&name).await.map_err(refusal)?;
-    let file = ArtifactRef { profile: found.profile, blob, name, taken: Taken::Received };
+    let file = ArtifactRef {
+        profile: found.profile,
+        blob,
+        name,
+        taken: Taken::Received,
+    };
     let answer = json!({
         "hash": file.blob.hash, "name": file.name, "size": file.blob.size, "mime": file.blob.mime, "url": file_url(&file),
     });
@@ -114,11 +132,25 @@ pub(crate) async fn uploaded(
     hash: ContentHash,
     name: &str,
 ) -> Result<ArtifactRef, Refused> {
-    let (size, mut bytes) = surface.options.blobs.open(profile, &hash).await.map_err(refusal)?;
+    let (size, mut bytes) = surface
+        .options
+        .blobs
+        .open(profile, &hash)
+        .await
+        .map_err(refusal)?;
     let head = bytes.next().await.map_err(refusal)?.unwrap_or_default();
     let name = kind::shown_name(name);
-    let blob = Blob { hash, size, mime: kind::describe(&head, &name) };
-    Ok(ArtifactRef { profile: profile.clone(), blob, name, taken: Taken::Received })
+    let blob = Blob {
+        hash,
+        size,
+        mime: kind::describe(&head, &name),
+    };
+    Ok(ArtifactRef {
+        profile: profile.clone(),
+        blob,
+        name,
+        taken: Taken::Received,
+    })
 }
 
 /// `GET /files/PROFILE/HASH/NAME`.
@@ -127,31 +159,54 @@ pub(crate) async fn download(
     Path((profile, hash, name)): Path<(String, String, String)>,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
-    let profile: ProfileId = profile.parse().map_err(|_malformed| Refused::missing("file"))?;
-    let hash: ContentHash = hash.parse().map_err(|_malformed| Refused::missing("file"))?;
-    let (size, mut bytes) = surface.options.blobs.open(&profile, &hash).await.map_err(refusal)?;
+    let profile: ProfileId = profile
+        .parse()
+        .map_err(|_malformed| Refused::missing("file"))?;
+    let hash: ContentHash = hash
+        .parse()
+        .map_err(|_malformed| Refused::missing("file"))?;
+    let (size, mut bytes) = surface
+        .options
+        .blobs
+        .open(&profile, &hash)
+        .await
+        .map_err(refusal)?;
     let head = bytes.next().await.map_err(refusal)?.unwrap_or_default();
     let in_place = kind::shown_in_place(&head);
-    let range = headers.get(header::RANGE).and_then(|value| value.to_str().ok()).and_then(|range| span(range, size));
+    let range = headers
+        .get(header::RANGE)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|range| span(range, size));
     let (first, last) = range.unwrap_or((0, size.saturating_sub(1)));
     let length = if size == 0 { 0 } else { last - first + 1 };
     let mut response = Response::new(Body::from_stream(cut(head, bytes, first, length)));
     let disposition = kind::disposition(in_place.is_some(), &name);
     let headers = response.headers_mut();
     let fixed = [
-        (header::CONTENT_TYPE, in_place.unwrap_or("application/octet-stream")),
+        (
+            header::CONTENT_TYPE,
+            in_place.unwrap_or("application/octet-stream"),
+        ),
         (header::CONTENT_SECURITY_POLICY, FILE_POLICY),
-        (header::CACHE_CONTROL, "private, max-age=31536000, immutable"),
+        (
+            header::CACHE_CONTROL,
+            "private, max-age=31536000, immutable",
+        ),
         (header::ACCEPT_RANGES, "bytes"),
     ];
     for (name, value) in fixed {
         headers.insert(name, HeaderValue::from_static(value));
     }
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-    let value = |text: String| HeaderValue::from_str(&text).map_err(|error| Refused::malformed(error.to_string()));
+    let value = |text: String| {
+        HeaderValue::from_str(&text).map_err(|error| Refused::malformed(error.to_string()))
+    };
     headers.insert(header::CONTENT_DISPOSITION, value(disposition)?);
     if range.is_some() {
-        headers.insert(header::CONTENT_RANGE, value(format!("bytes {first}-{last}/{size}"))?);
+        headers.insert(
+            header::CONTENT_RANGE,
+            value(format!("bytes {first}-{last}/{size}"))?,
+        );
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     }
     Ok(response)
@@ -177,27 +232,32 @@ fn cut(
     skip: u64,
     length: u64,
 ) -> impl Stream<Item = Result<Bytes, BlobError>> + Send {
-    stream::try_unfold((Some(head), rest, skip, length), |(mut head, mut rest, mut skip, mut left)| async move {
-        loop {
-            let piece = match head.take() {
-                Some(head) => Some(head),
-                None if left > 0 => rest.next().await?,
-                None => None,
-            };
-            let Some(mut piece) = piece else { return Ok(None) };
-            let passed = usize::try_from(skip).unwrap_or(usize::MAX).min(piece.len());
-            skip -= passed as u64;
-            let mut piece = piece.split_off(passed);
-            piece.truncate(usize::try_from(left).unwrap_or(usize::MAX));
-            left -= piece.len() as u64;
-            if !piece.is_empty() {
-                return Ok(Some((piece, (None, rest, skip, left))));
+    stream::try_unfold(
+        (Some(head), rest, skip, length),
+        |(mut head, mut rest, mut skip, mut left)| async move {
+            loop {
+                let piece = match head.take() {
+                    Some(head) => Some(head),
+                    None if left > 0 => rest.next().await?,
+                    None => None,
+                };
+                let Some(mut piece) = piece else {
+                    return Ok(None);
+                };
+                let passed = usize::try_from(skip).unwrap_or(usize::MAX).min(piece.len());
+                skip -= passed as u64;
+                let mut piece = piece.split_off(passed);
+                piece.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+                left -= piece.len() as u64;
+                if !piece.is_empty() {
+                    return Ok(Some((piece, (None, rest, skip, left))));
+                }
+                if left == 0 {
+                    return Ok(None);
+                }
             }
-            if left == 0 {
-                return Ok(None);
-            }
-        }
-    })
+        },
+    )
 }
 
 #[cfg(test)]

@@ -26,22 +26,33 @@ const HEADERS: [(HeaderName, &str); 7] = [
     (header::X_FRAME_OPTIONS, "DENY"),
     (header::REFERRER_POLICY, "no-referrer"),
     (header::CACHE_CONTROL, "no-store"),
-    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
-    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (
+        HeaderName::from_static("cross-origin-opener-policy"),
+        "same-origin",
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
 ];
 
 /// A `Host` in its parts.
 fn parts(host: &str) -> Option<(&str, u16)> {
     let (name, port) = match host.rsplit_once(':') {
         // The colons of a bare IPv6 address are no port.
-        Some((name, port)) if !name.contains(':') || name.ends_with(']') => (name, port.parse().ok()?),
+        Some((name, port)) if !name.contains(':') || name.ends_with(']') => {
+            (name, port.parse().ok()?)
+        }
         Some(_) | None => (host, 80),
     };
     (!name.is_empty()).then_some((name, port))
 }
 
 fn address(name: &str) -> Option<IpAddr> {
-    let bare = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
+    let bare = name
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(name);
     bare.parse().ok()
 }
 
@@ -52,7 +63,9 @@ pub(crate) fn ours(host: &str, listening: SocketAddr, listed: &[String]) -> bool
     if listed.iter().any(|known| known.eq_ignore_ascii_case(host)) {
         return true;
     }
-    let Some((name, port)) = parts(host) else { return false };
+    let Some((name, port)) = parts(host) else {
+        return false;
+    };
     if port != listening.port() {
         return false;
     }
@@ -64,11 +77,17 @@ pub(crate) fn ours(host: &str, listening: SocketAddr, listed: &[String]) -> bool
 
 /// Whether the page that asks is our own. Programs that are no browsers send no `Origin`; they need the cookie all the same.
 fn own_origin(headers: &HeaderMap, host: &str) -> bool {
-    let Some(origin) = headers.get(header::ORIGIN) else { return true };
+    let Some(origin) = headers.get(header::ORIGIN) else {
+        return true;
+    };
     origin
         .to_str()
         .ok()
-        .and_then(|origin| origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://")))
+        .and_then(|origin| {
+            origin
+                .strip_prefix("http://")
+                .or_else(|| origin.strip_prefix("https://"))
+        })
         .is_some_and(|place| place.eq_ignore_ascii_case(host))
 }
 
@@ -82,34 +101,56 @@ fn foreign_fetch(headers: &HeaderMap) -> bool {
 
 fn refusal(surface: &Surface, request: &Request) -> Option<Refused> {
     let headers = request.headers();
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok())
+        .unwrap_or_default();
     if !ours(host, surface.address, &surface.options.hosts) {
-        let text = format!("this gateway does not go by that name: open it as http://{}/", surface.address);
+        let text = format!(
+            "this gateway does not go by that name: open it as http://{}/",
+            surface.address
+        );
         return Some(Refused::new(StatusCode::MISDIRECTED_REQUEST, "host", text));
     }
     let path = request.uri().path();
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
     let data = path.starts_with("/api/") || path.starts_with("/files/");
-    let foreign = ((changes || data) && !own_origin(headers, host)) || (data && foreign_fetch(headers));
-    foreign.then(|| Refused::new(StatusCode::FORBIDDEN, "origin", "another page may not ask this gateway for anything"))
+    let foreign =
+        ((changes || data) && !own_origin(headers, host)) || (data && foreign_fetch(headers));
+    foreign.then(|| {
+        Refused::new(
+            StatusCode::FORBIDDEN,
+            "origin",
+            "another page may not ask this gateway for anything",
+        )
+    })
 }
 
 /// Checks the request, bounds the wait, and dresses the response.
-pub(crate) async fn guard(State(surface): State<Arc<Surface>>, request: Request, next: Next) -> Response {
+pub(crate) async fn guard(
+    State(surface): State<Arc<Surface>>,
+    request: Request,
+    next: Next,
+) -> Response {
     let upload = request.method() == Method::POST && request.uri().path().ends_with("/files");
     let mut response = match refusal(&surface, &request) {
         Some(refused) => refused.into_response(),
         None if upload => next.run(request).await,
         None => match tokio::time::timeout(PATIENCE, next.run(request)).await {
             Ok(response) => response,
-            Err(_late) => {
-                Refused::new(StatusCode::REQUEST_TIMEOUT, "late", "the request took too long").into_response()
-            }
+            Err(_late) => Refused::new(
+                StatusCode::REQUEST_TIMEOUT,
+                "late",
+                "the request took too long",
+            )
+            .into_response(),
         },
     };
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
-        headers.entry(name).or_insert(HeaderValue::from_static(value));
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
     }
     response
 }
@@ -123,12 +164,28 @@ mod tests {
         let loopback: SocketAddr = "127.0.0.1:7717".parse().unwrap();
         let everywhere: SocketAddr = "0.0.0.0:7717".parse().unwrap();
         let listed = ["chat.example.org".to_owned()];
-        for host in ["127.0.0.1:7717", "localhost:7717", "LOCALHOST:7717", "[::1]:7717", "chat.example.org"] {
+        for host in [
+            "127.0.0.1:7717",
+            "localhost:7717",
+            "LOCALHOST:7717",
+            "[::1]:7717",
+            "chat.example.org",
+        ] {
             assert!(ours(host, loopback, &listed), "{host}");
         }
         for host in [
-            "", ":7717", "evil.example:7717", "127.0.0.1", "127.0.0.1:80", "localhost", "localhost.evil.example:7717",
-            "127.0.0.1.evil.example:7717", "192.168.1.7:7717", "[::1", "127.0.0.1:7717:7717", "chat.example.org:7717",
+            "",
+            ":7717",
+            "evil.example:7717",
+            "127.0.0.1",
+            "127.0.0.1:80",
+            "localhost",
+            "localhost.evil.example:7717",
+            "127.0.0.1.evil.example:7717",
+            "192.168.1.7:7717",
+            "[::1",
+            "127.0.0.1:7717:7717",
+            "chat.example.org:7717",
         ] {
             assert!(!ours(host, loopback, &listed), "{host}");
         }
@@ -138,10 +195,18 @@ mod tests {
 
     #[test]
     fn another_port_of_this_machine_is_another_origin() {
-        let with = |origin: &'static str| HeaderMap::from_iter([(header::ORIGIN, HeaderValue::from_static(origin))]);
+        let with = |origin: &'static str| {
+            HeaderMap::from_iter([(header::ORIGIN, HeaderValue::from_static(origin))])
+        };
         assert!(own_origin(&HeaderMap::new(), "localhost:7717"));
         assert!(own_origin(&with("http://localhost:7717"), "localhost:7717"));
-        for origin in ["null", "http://localhost:8080", "http://127.0.0.1:7717", "https://evil.example", ""] {
+        for origin in [
+            "null",
+            "http://localhost:8080",
+            "http://127.0.0.1:7717",
+            "https://evil.example",
+            "",
+        ] {
             assert!(!own_origin(&with(origin), "localhost:7717"), "{origin}");
         }
     }

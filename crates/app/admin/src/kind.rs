@@ -84,15 +84,16 @@ pub(crate) fn shown_name(name: &str) -> String {
 
 /// Percent-encodes all but unreserved characters (RFC 3986): good in a path and in RFC 5987's `filename*`.
 pub(crate) fn percent(text: &str) -> String {
-    text.bytes().fold(String::with_capacity(text.len()), |mut out, byte| {
-        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
-            out.push(char::from(byte));
-        } else {
-            // Writing to a String cannot fail.
-            write!(out, "%{byte:02X}").unwrap_or_default();
-        }
-        out
-    })
+    text.bytes()
+        .fold(String::with_capacity(text.len()), |mut out, byte| {
+            if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+                out.push(char::from(byte));
+            } else {
+                // Writing to a String cannot fail.
+                write!(out, "%{byte:02X}").unwrap_or_default();
+            }
+            out
+        })
 }
 
 /// `Content-Disposition` with the name for old and new programs (RFC 6266).
@@ -100,10 +101,21 @@ pub(crate) fn disposition(in_place: bool, name: &str) -> String {
     let name = shown_name(name);
     let plain: String = name
         .chars()
-        .map(|letter| if letter.is_ascii_graphic() && !matches!(letter, '"' | '\\' | '%' | ';') || letter == ' ' { letter } else { '_' })
+        .map(|letter| {
+            if letter.is_ascii_graphic() && !matches!(letter, '"' | '\\' | '%' | ';')
+                || letter == ' '
+            {
+                letter
+            } else {
+                '_'
+            }
+        })
         .collect();
     let how = if in_place { "inline" } else { "attachment" };
-    format!("{how}; filename=\"{plain}\"; filename*=UTF-8''{}", percent(&name))
+    format!(
+        "{how}; filename=\"{plain}\"; filename*=UTF-8''{}",
+        percent(&name)
+    )
 }
 
 #[cfg(test)]
@@ -114,7 +126,10 @@ mod tests {
     fn only_bytes_that_are_pictures_sound_or_film_are_shown_in_place() {
         let png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
         assert_eq!(shown_in_place(png), Some("image/png"));
-        assert_eq!(shown_in_place(b"OggS\0\x02\0\0\0\0\0\0\0\0"), Some("audio/ogg"));
+        assert_eq!(
+            shown_in_place(b"OggS\0\x02\0\0\0\0\0\0\0\0"),
+            Some("audio/ogg")
+        );
         for bytes in [
             b"<html><script>1</script>".as_slice(),
             b"<?xml version='1.0'?><svg xmlns='http://www.w3.org/2000/svg'/>",
@@ -124,13 +139,21 @@ mod tests {
             b"<script>",
             b"",
         ] {
-            assert_eq!(shown_in_place(bytes), None, "{}", String::from_utf8_lossy(bytes));
+            assert_eq!(
+                shown_in_place(bytes),
+                None,
+                "{}",
+                String::from_utf8_lossy(bytes)
+            );
         }
     }
 
     #[test]
     fn a_name_makes_no_picture() {
-        assert_eq!(describe(b"no picture", "cat.png"), "application/octet-stream");
+        assert_eq!(
+            describe(b"no picture", "cat.png"),
+            "application/octet-stream"
+        );
         assert_eq!(describe(b"<script>", "cat.png"), "text/html");
         assert_eq!(describe(b"a,b", "table.csv"), "text/csv");
     }
@@ -155,7 +178,13 @@ mod tests {
 
     #[test]
     fn a_disposition_is_one_line_of_ascii_whatever_the_name() {
-        for name in ["plain.txt", "über \"x\"; y.txt", "日本.png", "a\r\nb", "100%.txt"] {
+        for name in [
+            "plain.txt",
+            "über \"x\"; y.txt",
+            "日本.png",
+            "a\r\nb",
+            "100%.txt",
+        ] {
             let line = disposition(false, name);
             assert!(line.is_ascii() && !line.contains(['\r', '\n']), "{line}");
             assert_eq!(line.matches('"').count(), 2, "{line}");

@@ -26,11 +26,13 @@ const SESSION_LIVES: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 fn token() -> Result<Secret, Error> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes).map_err(Error::Random)?;
-    let text = bytes.iter().fold(String::with_capacity(64), |mut text, byte| {
-        // Writing to a String cannot fail.
-        write!(text, "{byte:02x}").unwrap_or_default();
-        text
-    });
+    let text = bytes
+        .iter()
+        .fold(String::with_capacity(64), |mut text, byte| {
+            // Writing to a String cannot fail.
+            write!(text, "{byte:02x}").unwrap_or_default();
+            text
+        });
     Ok(Secret::new(text))
 }
 
@@ -41,7 +43,10 @@ fn token() -> Result<Secret, Error> {
 pub async fn new_login(access: &dyn AccessStore, clock: &dyn Clock) -> Result<Secret, Error> {
     let token = token()?;
     let expires_at = clock.now() + LINK_LIVES;
-    access.add_login(TokenHash::of(token.reveal()), expires_at).await.map_err(Error::Store)?;
+    access
+        .add_login(TokenHash::of(token.reveal()), expires_at)
+        .await
+        .map_err(Error::Store)?;
     Ok(token)
 }
 
@@ -65,13 +70,21 @@ fn session_of(surface: &Surface, headers: &HeaderMap) -> Option<TokenHash> {
 /// Whether the request carries an open session.
 pub(crate) async fn logged_in(surface: &Surface, headers: &HeaderMap) -> Result<bool, Refused> {
     match session_of(surface, headers) {
-        Some(session) => Ok(surface.options.access.is_open(session, surface.options.clock.now()).await?),
+        Some(session) => Ok(surface
+            .options
+            .access
+            .is_open(session, surface.options.clock.now())
+            .await?),
         None => Ok(false),
     }
 }
 
 /// Lets only open sessions pass.
-pub(crate) async fn require(State(surface): State<Arc<Surface>>, request: Request, next: Next) -> Response {
+pub(crate) async fn require(
+    State(surface): State<Arc<Surface>>,
+    request: Request,
+    next: Next,
+) -> Response {
     match logged_in(&surface, request.headers()).await {
         Ok(true) => next.run(request).await,
         Ok(false) => Refused::logged_out().into_response(),
@@ -86,8 +99,9 @@ pub(crate) struct Link {
 }
 
 fn set_cookie(response: &mut Response, cookie: &str) -> Result<(), Refused> {
-    let value = HeaderValue::from_str(cookie)
-        .map_err(|error| Refused::unavailable(format!("the session could not be handed over: {error}")))?;
+    let value = HeaderValue::from_str(cookie).map_err(|error| {
+        Refused::unavailable(format!("the session could not be handed over: {error}"))
+    })?;
     response.headers_mut().append(header::SET_COOKIE, value);
     Ok(())
 }
@@ -112,7 +126,12 @@ pub(crate) async fn enter(
     let opened = surface
         .options
         .access
-        .log_in(TokenHash::of(&link.token), TokenHash::of(session.reveal()), now + SESSION_LIVES, now)
+        .log_in(
+            TokenHash::of(&link.token),
+            TokenHash::of(session.reveal()),
+            now + SESSION_LIVES,
+            now,
+        )
         .await?;
     if opened {
         let mut response = go_home();
@@ -133,11 +152,20 @@ pub(crate) async fn enter(
 }
 
 /// `POST /logout`: closes the session here and in the browser.
-pub(crate) async fn leave(State(surface): State<Arc<Surface>>, headers: HeaderMap) -> Result<Response, Refused> {
+pub(crate) async fn leave(
+    State(surface): State<Arc<Surface>>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
     if let Some(session) = session_of(&surface, &headers) {
         surface.options.access.log_out(session).await?;
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
-    set_cookie(&mut response, &format!("{}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0", cookie_name(&surface)))?;
+    set_cookie(
+        &mut response,
+        &format!(
+            "{}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0",
+            cookie_name(&surface)
+        ),
+    )?;
     Ok(response)
 }

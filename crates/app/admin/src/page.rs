@@ -40,17 +40,25 @@ struct GatePage<'a> {
 }
 
 fn render(status: StatusCode, page: &impl Template) -> Result<Response, Refused> {
-    let html = page.render().map_err(|error| Refused::unavailable(format!("the page could not be made: {error}")))?;
+    let html = page
+        .render()
+        .map_err(|error| Refused::unavailable(format!("the page could not be made: {error}")))?;
     Ok((status, Html(html)).into_response())
 }
 
 pub(crate) fn gate(surface: &Surface, why: Gate) -> Result<Response, Refused> {
-    let page = GatePage { build: &surface.build, stale: why == Gate::StaleLink };
+    let page = GatePage {
+        build: &surface.build,
+        stale: why == Gate::StaleLink,
+    };
     render(StatusCode::UNAUTHORIZED, &page)
 }
 
 /// `GET /`.
-pub(crate) async fn home(State(surface): State<Arc<Surface>>, headers: HeaderMap) -> Result<Response, Refused> {
+pub(crate) async fn home(
+    State(surface): State<Arc<Surface>>,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
     if !login::logged_in(&surface, &headers).await? {
         return gate(&surface, Gate::LoggedOut);
     }

@@ -43,12 +43,21 @@ async fn status(State(surface): State<Arc<Surface>>) -> Json<Status> {
 pub(crate) fn router(surface: Arc<Surface>) -> Router {
     let inside = Router::new()
         .route("/api/status", get(status))
-        .route("/api/conversations", get(conversations::list).post(conversations::create))
-        .route("/api/conversations/{id}/messages", get(conversations::messages).post(conversations::say))
+        .route(
+            "/api/conversations",
+            get(conversations::list).post(conversations::create),
+        )
+        .route(
+            "/api/conversations/{id}/messages",
+            get(conversations::messages).post(conversations::say),
+        )
         .route("/api/conversations/{id}/events", get(events::events))
         .route("/api/conversations/{id}/files", post(files::upload))
         .route("/files/{profile}/{hash}/{name}", get(files::download))
-        .layer(middleware::from_fn_with_state(Arc::clone(&surface), login::require));
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&surface),
+            login::require,
+        ));
     Router::new()
         .route("/", get(page::home))
         .route("/login", get(login::enter))
@@ -59,6 +68,9 @@ pub(crate) fn router(surface: Arc<Surface>) -> Router {
         .merge(inside)
         .fallback(|| async { Refused::missing("page") })
         .layer(DefaultBodyLimit::max(BODY))
-        .layer(middleware::from_fn_with_state(Arc::clone(&surface), guard::guard))
+        .layer(middleware::from_fn_with_state(
+            Arc::clone(&surface),
+            guard::guard,
+        ))
         .with_state(surface)
 }

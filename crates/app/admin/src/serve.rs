@@ -31,10 +31,19 @@ const PAUSE: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// The listener has no address.
-pub async fn serve(listener: TcpListener, options: Options, stop: impl Future<Output = ()> + Send) -> Result<(), Error> {
+pub async fn serve(
+    listener: TcpListener,
+    options: Options,
+    stop: impl Future<Output = ()> + Send,
+) -> Result<(), Error> {
     let address = listener.local_addr().map_err(Error::Listen)?;
     let (stopping, stopped) = watch::channel(false);
-    let surface = Surface { options, address, build: assets::build(), stopping: stopped.clone() };
+    let surface = Surface {
+        options,
+        address,
+        build: assets::build(),
+        stopping: stopped.clone(),
+    };
     let app = router(Arc::new(surface));
     let mut connections = JoinSet::new();
     let mut stop = pin!(stop);
@@ -59,7 +68,10 @@ pub async fn serve(listener: TcpListener, options: Options, stop: impl Future<Ou
         }
     });
     if drained.await.is_err() {
-        tracing::warn!(left = connections.len(), "connections of the web chat were cut off at the end");
+        tracing::warn!(
+            left = connections.len(),
+            "connections of the web chat were cut off at the end"
+        );
         connections.shutdown().await;
     }
     Ok(())

@@ -42,7 +42,11 @@ pub(crate) fn html(markdown: &str) -> String {
 
 /// Plain text as HTML.
 fn plain(text: &str) -> String {
-    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    let escaped = text
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;");
     format!("<p class=\"plain\">{escaped}</p>")
 }
 
@@ -55,7 +59,12 @@ fn body(body: &Body) -> String {
 
 /// Where a file can be fetched.
 pub(crate) fn file_url(file: &ArtifactRef) -> String {
-    format!("/files/{}/{}/{}", file.profile, file.blob.hash, kind::percent(&kind::shown_name(&file.name)))
+    format!(
+        "/files/{}/{}/{}",
+        file.profile,
+        file.blob.hash,
+        kind::percent(&kind::shown_name(&file.name))
+    )
 }
 
 fn file(file: &ArtifactRef, shape: Shape) -> FileView {
@@ -79,14 +88,35 @@ impl EntryView {
                 let files = files.iter().map(|one| file(one, Shape::Auto)).collect();
                 (Some(text.clone()), None, files, false)
             }
-            VisibleContent::Part { op: Op::Text(words), may_be_repeat } => {
-                (None, Some(body(words)), Vec::new(), *may_be_repeat)
-            }
-            VisibleContent::Part { op: Op::File { artifact, shape, caption }, may_be_repeat } => {
-                (None, caption.as_ref().map(body), vec![file(artifact, *shape)], *may_be_repeat)
-            }
+            VisibleContent::Part {
+                op: Op::Text(words),
+                may_be_repeat,
+            } => (None, Some(body(words)), Vec::new(), *may_be_repeat),
+            VisibleContent::Part {
+                op:
+                    Op::File {
+                        artifact,
+                        shape,
+                        caption,
+                    },
+                may_be_repeat,
+            } => (
+                None,
+                caption.as_ref().map(body),
+                vec![file(artifact, *shape)],
+                *may_be_repeat,
+            ),
         };
         let at = entry.at.as_millisecond();
-        Self { id: entry.id, author: entry.author, at, text, html, files, may_be_repeat, message }
+        Self {
+            id: entry.id,
+            author: entry.author,
+            at,
+            text,
+            html,
+            files,
+            may_be_repeat,
+            message,
+        }
     }
 }

@@ -22,7 +22,10 @@ pub(crate) fn run(
         .build()
         .context("no runtime")?;
     let token = runtime.block_on(async {
-        let store = Store::open(&store_sqlite::Options { database: home.database(), blobs: home.blobs() })?;
+        let store = Store::open(&store_sqlite::Options {
+            database: home.database(),
+            blobs: home.blobs(),
+        })?;
         let token = admin::new_login(&store, &gateway::SystemClock).await?;
         store.close().await?;
         anyhow::Ok(token)

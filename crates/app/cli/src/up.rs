@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use gateway::{Gateway, Running, Summary};
 use serde_json::json;
-use settings::{DriverChoice, Environment, Home, Settings};
+use settings::{Environment, Home, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::exit::Failure;
@@ -57,17 +57,6 @@ async fn serve(
 ) -> Result<ExitCode, Failure> {
     let mut terminate = signal(SignalKind::terminate()).context("SIGTERM can't be watched")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("SIGINT can't be watched")?;
-    let sandboxes: Vec<(String, DriverChoice, String)> = settings
-        .profiles
-        .iter()
-        .map(|(name, profile)| {
-            (
-                name.to_string(),
-                profile.sandbox.driver,
-                profile.sandbox.image.clone(),
-            )
-        })
-        .collect();
     let options = gateway::Options {
         home: home.clone(),
         settings,
@@ -83,7 +72,7 @@ async fn serve(
         .context("the address could not be noted")?;
     greet(running.summary(), as_json).context("standard output is closed")?;
     let ended = tokio::select! {
-        () = describe(&running, &sandboxes) => None,
+        () = describe(&running) => None,
         _ = terminate.recv() => Some(None),
         _ = interrupt.recv() => Some(None),
     };
@@ -156,14 +145,11 @@ fn greet(summary: &Summary, as_json: bool) -> std::io::Result<()> {
 }
 
 /// Says which walls sandboxes have; to the log, since looking may take a moment.
-async fn describe(running: &Running, sandboxes: &[(String, DriverChoice, String)]) {
-    for (profile, choice, image) in sandboxes {
-        match tokio::time::timeout(LOOK, running.sandbox_sentence(*choice, image)).await {
-            Ok(sentence) => tracing::info!(profile, sandbox = sentence, "sandbox"),
-            Err(_late) => tracing::warn!(
-                profile,
-                "which sandboxes there are could not be found out in time"
-            ),
-        }
+async fn describe(running: &Running) {
+    match tokio::time::timeout(LOOK, running.walls()).await {
+        Ok(walls) => walls
+            .iter()
+            .for_each(|(profile, walls)| tracing::info!(%profile, walls, "sandbox")),
+        Err(_late) => tracing::warn!("which sandboxes there are could not be found out in time"),
     }
 }

@@ -59,7 +59,12 @@ impl<'a> Chooser<'a> {
                 .filter(|key| !key.trim().is_empty())
             {
                 let key = Secret::new(key.trim().to_owned());
-                return self.http(known.provider, known.base_url, Some(key), known.default_model);
+                return self.http(
+                    known.provider,
+                    known.base_url,
+                    Some(key),
+                    known.default_model,
+                );
             }
         }
         match model_http::discover::probe_local(self.client).await {

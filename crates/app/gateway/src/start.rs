@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use admin::{ChannelStatus, ProfileCard, ProfileStatus};
@@ -13,7 +13,7 @@ use chat_web::Web;
 use courier::Courier;
 use intake::Intake;
 use outbox::{OutboxStore, Outlet};
-use sandbox::BlobStore;
+use sandbox::{BlobStore, SandboxPort};
 use sandbox_docker::DockerSandbox;
 use sandbox_folders::{Folders, HostPath};
 use sandbox_process::ProcessSandbox;
@@ -80,7 +80,7 @@ pub struct Gateway;
 /// A running gateway.
 pub struct Running {
     summary: Summary,
-    drivers: Drivers,
+    sandboxes: Vec<(ProfileId, Arc<dyn SandboxPort>)>,
     store: Store,
     listeners: Stage,
     intake: Stage,
@@ -118,8 +118,12 @@ impl Gateway {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let ids: Arc<dyn Ids> = Arc::new(SystemIds);
         let install = install::install_id(&home, ids.as_ref())?;
-        let store = Store::open(&store_sqlite::Options { database: home.database(), blobs: home.blobs() })?;
-        let blobs: Arc<dyn BlobStore> = Arc::new(store.blobs().cloned().ok_or(StartError::NoBlobs)?);
+        let store = Store::open(&store_sqlite::Options {
+            database: home.database(),
+            blobs: home.blobs(),
+        })?;
+        let blobs: Arc<dyn BlobStore> =
+            Arc::new(store.blobs().cloned().ok_or(StartError::NoBlobs)?);
         let client = net::Client::new(net::Options::default())?;
 
         let web_account =
@@ -158,6 +162,10 @@ impl Gateway {
             .map(|(name, tenant)| (name.clone(), tenant.model.name().to_owned()))
             .collect();
 
+        let sandboxes = tenants
+            .iter()
+            .map(|(name, tenant)| (name.clone(), Arc::clone(&tenant.sandbox)))
+            .collect();
         let board = Board::default();
         let (health, changes) = board.sink();
         let outbox: Arc<dyn OutboxStore> = Arc::new(store.clone());
@@ -341,7 +349,7 @@ impl Gateway {
         ready.store(true, Ordering::Relaxed);
         Ok(Running {
             summary,
-            drivers,
+            sandboxes,
             store,
             listeners,
             intake: intake_stage,
@@ -362,9 +370,16 @@ impl Running {
         &self.summary
     }
 
-    /// Which walls sandboxes have on this machine, in a sentence for the owner.
-    pub async fn sandbox_sentence(&self, choice: settings::DriverChoice, image: &str) -> String {
-        let (_, port) = self.drivers.port(choice, image);
+    /// Which walls the sandboxes of each profile have, in a sentence for the owner. Looks at the machine.
+    pub async fn walls(&self) -> Vec<(ProfileId, String)> {
+        let mut walls = Vec::new();
+        for (profile, port) in &self.sandboxes {
+            walls.push((profile.clone(), self.wall(port.as_ref()).await));
+        }
+        walls
+    }
+
+    async fn wall(&self, port: &dyn SandboxPort) -> String {
         let sentence = match port.describe().await {
             Ok(sentence) => sentence,
             Err(error) => format!("none: {error}"),
@@ -480,7 +495,10 @@ fn cards(settings: &Settings) -> Vec<ProfileCard> {
     let mut cards: Vec<ProfileCard> = settings
         .profiles
         .keys()
-        .map(|id| ProfileCard { id: id.clone(), description: String::new() })
+        .map(|id| ProfileCard {
+            id: id.clone(),
+            description: String::new(),
+        })
         .collect();
     cards.sort_by_key(|card| card.id.as_str() != "default");
     cards

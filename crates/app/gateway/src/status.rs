@@ -1,7 +1,7 @@
 //! What the dashboard and `/ready` show.
 
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use admin::{ChannelStatus, ProfileStatus, Status, StatusPort};
 use waybill::AccountId;

@@ -3,13 +3,13 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::{
-    Activity, ChatAdapter, Delivery, Descriptor, DownloadError, Fault, FaultKind, FileHandle, Grade, Identity,
-    InboundSink, ListenError, PhotoRule, Preview, Receipt, Rendering,
+    Activity, ChatAdapter, Delivery, Descriptor, DownloadError, Fault, FaultKind, FileHandle,
+    Grade, Identity, InboundSink, ListenError, PhotoRule, Preview, Receipt, Rendering,
 };
 use sandbox::{BlobStore, BlobWriter};
 use serde_json::json;
@@ -35,14 +35,16 @@ pub struct Telegram {
     api: Api,
     clock: Arc<dyn Clock>,
     descriptor: Descriptor,
-    me: OnceLock<Me>,
+    me: Mutex<Option<Me>>,
     /// "Is typing" rests until then, in milliseconds since 1970.
     typing_rests_until: AtomicI64,
 }
 
 impl fmt::Debug for Telegram {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Telegram").field("account", &self.options.account).finish_non_exhaustive()
+        out.debug_struct("Telegram")
+            .field("account", &self.options.account)
+            .finish_non_exhaustive()
     }
 }
 
@@ -51,9 +53,18 @@ impl Telegram {
     ///
     /// # Errors
     /// [`OptionsError`], for the owner.
-    pub fn new(options: Options, client: net::Client, clock: Arc<dyn Clock>) -> Result<Self, OptionsError> {
+    pub fn new(
+        options: Options,
+        client: net::Client,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, OptionsError> {
         let id = options.bot_id()?;
-        let api = Api::new(options.account.clone(), options.token.clone(), &options.api_base, client);
+        let api = Api::new(
+            options.account.clone(),
+            options.token.clone(),
+            &options.api_base,
+            client,
+        );
         let descriptor = descriptor(&options);
         Ok(Self {
             options,
@@ -61,7 +72,7 @@ impl Telegram {
             api,
             clock,
             descriptor,
-            me: OnceLock::new(),
+            me: Mutex::new(None),
             typing_rests_until: AtomicI64::new(i64::MIN),
         })
     }
@@ -84,31 +95,47 @@ impl Telegram {
         f64::from(u32::try_from(seed.rem_euclid(997)).unwrap_or(0)) / 997.0
     }
 
-    /// Who we are; asked once. Only a fresh answer proves that the token still works.
+    /// Who we are, as we were told last; asked if we never were.
     pub(crate) async fn me(&self) -> Result<Me, Fault> {
-        if let Some(me) = self.me.get() {
-            return Ok(me.clone());
+        let known = self.known().clone();
+        match known {
+            Some(me) => Ok(me),
+            None => self.ask_me().await,
         }
-        self.ask_me().await
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, Option<Me>> {
+        self.me.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn ask_me(&self) -> Result<Me, Fault> {
-        let user: User = self.api.call(Effect::Repeatable, "getMe", &json!({})).await?;
+        let user: User = self
+            .api
+            .call(Effect::Repeatable, "getMe", &json!({}))
+            .await?;
         let me = Me {
             id: user.id,
             username: user.username.unwrap_or_default(),
         };
-        Ok(self.me.get_or_init(|| me).clone())
+        *self.known() = Some(me.clone());
+        Ok(me)
     }
 
     async fn type_on(&self, chat: &ChatKey) -> Result<(), Fault> {
         let mut parameters = address(chat)?;
-        if let Some(thread) = chat.thread.as_ref().and_then(|thread| thread.as_str().parse::<i64>().ok()) {
+        if let Some(thread) = chat
+            .thread
+            .as_ref()
+            .and_then(|thread| thread.as_str().parse::<i64>().ok())
+        {
             // Even in the general topic, whose id messages must leave out.
             parameters.insert("message_thread_id".to_owned(), thread.into());
         }
         parameters.insert("action".to_owned(), "typing".into());
-        let _shown: bool = self.api.call(Effect::Repeatable, "sendChatAction", &parameters).await?;
+        let _shown: bool = self
+            .api
+            .call(Effect::Repeatable, "sendChatAction", &parameters)
+            .await?;
         Ok(())
     }
 }
@@ -127,7 +154,14 @@ fn descriptor(options: &Options) -> Descriptor {
             bytes: 10_000_000,
             types: types(&["image/png", "image/jpeg", "image/webp"]),
         }),
-        voice: types(&["audio/ogg", "audio/opus", "audio/mpeg", "audio/mp4", "audio/m4a", "audio/x-m4a"]),
+        voice: types(&[
+            "audio/ogg",
+            "audio/opus",
+            "audio/mpeg",
+            "audio/mp4",
+            "audio/m4a",
+            "audio/x-m4a",
+        ]),
         previews: false,
         typing_seconds: Some(4),
         grade: Grade::Nothing,
@@ -148,7 +182,11 @@ impl ChatAdapter for Telegram {
         Ok(listen(self, sink).await)
     }
 
-    async fn deliver(&self, delivery: Delivery<'_>, blobs: &dyn BlobStore) -> Result<Receipt, Fault> {
+    async fn deliver(
+        &self,
+        delivery: Delivery<'_>,
+        blobs: &dyn BlobStore,
+    ) -> Result<Receipt, Fault> {
         deliver(&self.api, self.options.file_out, delivery, blobs).await
     }
 
@@ -165,15 +203,21 @@ impl ChatAdapter for Telegram {
         }
         let rest = match self.type_on(chat).await.map_err(|fault| fault.kind) {
             Err(FaultKind::Throttled { after, .. }) => after,
-            Err(FaultKind::PermAccount) => Duration::ZERO,
+            Err(FaultKind::PermAccount) => TYPING_REST,
             // It is only an ornament.
             Ok(()) | Err(_) => return,
         };
         let rest = i64::try_from(rest.as_millis()).unwrap_or(i64::MAX);
-        self.typing_rests_until.store(now.saturating_add(rest), Ordering::Relaxed);
+        self.typing_rests_until
+            .store(now.saturating_add(rest), Ordering::Relaxed);
     }
 
-    async fn fetch(&self, file: &FileHandle, limit: u64, into: &mut dyn BlobWriter) -> Result<(), DownloadError> {
+    async fn fetch(
+        &self,
+        file: &FileHandle,
+        limit: u64,
+        into: &mut dyn BlobWriter,
+    ) -> Result<(), DownloadError> {
         fetch(&self.api, self.options.file_in, file, limit, into).await
     }
 

@@ -33,11 +33,20 @@ pub(crate) struct Api {
 impl Api {
     pub(crate) fn new(account: AccountId, token: Secret, base: &str, client: Client) -> Self {
         let base = base.trim_end_matches('/').to_owned();
-        Self { account, token, base, client }
+        Self {
+            account,
+            token,
+            base,
+            client,
+        }
     }
 
     fn post(&self, method: &str) -> Request {
-        self.client.post(&format!("{}/bot{}/{method}", self.base, self.token.reveal()))
+        self.client.post(&format!(
+            "{}/bot{}/{method}",
+            self.base,
+            self.token.reveal()
+        ))
     }
 
     /// A call with JSON parameters.
@@ -47,7 +56,11 @@ impl Api {
         method: &str,
         parameters: &impl Serialize,
     ) -> Result<T, Fault> {
-        self.finish(effect, self.post(method).json(parameters).answer_timeout(CALL)).await
+        self.finish(
+            effect,
+            self.post(method).json(parameters).answer_timeout(CALL),
+        )
+        .await
     }
 
     /// A call that waits for news, and is given up after `patience`.
@@ -57,16 +70,32 @@ impl Api {
         parameters: &impl Serialize,
         patience: Duration,
     ) -> Result<T, Fault> {
-        let request = self.post(method).json(parameters).answer_timeout(patience).total_timeout(patience);
+        let request = self
+            .post(method)
+            .json(parameters)
+            .answer_timeout(patience)
+            .total_timeout(patience);
         self.finish(Effect::Repeatable, request).await
     }
 
     /// A call with a file.
-    pub(crate) async fn upload<T: DeserializeOwned>(&self, method: &str, form: Multipart) -> Result<T, Fault> {
-        self.finish(Effect::Send, self.post(method).multipart(form).answer_timeout(UPLOAD)).await
+    pub(crate) async fn upload<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        form: Multipart,
+    ) -> Result<T, Fault> {
+        self.finish(
+            Effect::Send,
+            self.post(method).multipart(form).answer_timeout(UPLOAD),
+        )
+        .await
     }
 
-    async fn finish<T: DeserializeOwned>(&self, effect: Effect, request: Request) -> Result<T, Fault> {
+    async fn finish<T: DeserializeOwned>(
+        &self,
+        effect: Effect,
+        request: Request,
+    ) -> Result<T, Fault> {
         let lost = |error: net::NetError| self.clean(unanswered(effect, &error));
         let response = request.send().await.map_err(lost)?;
         let (status, retry_after) = (response.status(), response.retry_after());
@@ -77,7 +106,10 @@ impl Api {
             Err(error) => return Err(lost(error)),
         };
         if (200..300).contains(&status)
-            && let Ok(Envelope { ok: true, result: Some(result) }) = serde_json::from_slice(&body)
+            && let Ok(Envelope {
+                ok: true,
+                result: Some(result),
+            }) = serde_json::from_slice(&body)
         {
             return Ok(result);
         }
@@ -88,18 +120,30 @@ impl Api {
     pub(crate) async fn open(&self, path: &str) -> Result<Response, Fault> {
         let url = format!("{}/file/bot{}/{path}", self.base, self.token.reveal());
         let lost = |error: net::NetError| self.clean(unanswered(Effect::Repeatable, &error));
-        let response = self.client.get(&url).answer_timeout(CALL).send().await.map_err(lost)?;
+        let response = self
+            .client
+            .get(&url)
+            .answer_timeout(CALL)
+            .send()
+            .await
+            .map_err(lost)?;
         if response.is_success() {
             return Ok(response);
         }
         let (status, retry_after) = (response.status(), response.retry_after());
         let body = response.bytes_limited(ANSWER).await.unwrap_or_default();
-        Err(self.clean(classify(&self.account, Effect::Repeatable, status, retry_after, &body)))
+        Err(self.clean(classify(
+            &self.account,
+            Effect::Repeatable,
+            status,
+            retry_after,
+            &body,
+        )))
     }
 
     /// Whatever the platform or a proxy repeats of our address, the token is not in it.
     fn clean(&self, mut fault: Fault) -> Fault {
-        fault.text.push(' ');
+        fault.text = fault.text.replace(self.token.reveal(), "•••");
         fault
     }
 }

@@ -66,13 +66,21 @@ pub(crate) fn classify(
     retry_after: Option<Duration>,
     body: &[u8],
 ) -> Fault {
-    let Some(refusal) = serde_json::from_slice::<Refusal>(body).ok().filter(|refusal| !refusal.ok) else {
+    let Some(refusal) = serde_json::from_slice::<Refusal>(body)
+        .ok()
+        .filter(|refusal| !refusal.ok)
+    else {
         return foreign(effect, status, retry_after);
     };
     let code = refusal.error_code.unwrap_or(status);
-    let text = refusal.description.unwrap_or_else(|| format!("status {code}"));
+    let text = refusal
+        .description
+        .unwrap_or_else(|| format!("status {code}"));
     let parameters = refusal.parameters.unwrap_or_default();
-    let after = parameters.retry_after.map(Duration::from_secs).or(retry_after);
+    let after = parameters
+        .retry_after
+        .map(Duration::from_secs)
+        .or(retry_after);
     let moved = parameters
         .migrate_to_chat_id
         .and_then(|id| Conversation::new(id.to_string()).ok())
@@ -80,7 +88,13 @@ pub(crate) fn classify(
     Fault::new(kind(effect, code, &text, after, moved), told(code, text)).with_code(code)
 }
 
-fn kind(effect: Effect, code: u16, text: &str, after: Option<Duration>, moved: Option<ChatKey>) -> FaultKind {
+fn kind(
+    effect: Effect,
+    code: u16,
+    text: &str,
+    after: Option<Duration>,
+    moved: Option<ChatKey>,
+) -> FaultKind {
     let small = text.to_lowercase();
     match code {
         400 if moved.is_some() => moved.map_or(FaultKind::PermItem, |to| FaultKind::Moved { to }),
@@ -104,7 +118,9 @@ fn told(code: u16, text: String) -> String {
         401 | 404 => format!(
             "Telegram does not accept the bot's token ({text}). If it was revoked, get a new one from BotFather and put it where the configuration points"
         ),
-        409 if text.contains("webhook") => format!("a webhook is set for this bot, so it can't be polled ({text})"),
+        409 if text.contains("webhook") => {
+            format!("a webhook is set for this bot, so it can't be polled ({text})")
+        }
         409 => format!(
             "another program reads this bot's messages with the same token ({text}). Stop it, or give it a bot of its own"
         ),
@@ -119,13 +135,28 @@ fn told(code: u16, text: String) -> String {
 fn foreign(effect: Effect, status: u16, retry_after: Option<Duration>) -> Fault {
     let (kind, text) = match status {
         200..=299 => (lost(effect), "the answer could not be read"),
-        300..=399 => (FaultKind::TempReject, "the address answers with a redirect; check api_base"),
-        401 | 404 => (FaultKind::PermAccount, "this is no Bot API server; check api_base"),
+        300..=399 => (
+            FaultKind::TempReject,
+            "the address answers with a redirect; check api_base",
+        ),
+        401 | 404 => (
+            FaultKind::PermAccount,
+            "this is no Bot API server; check api_base",
+        ),
         408 => (FaultKind::TempReject, "the request came in too slowly"),
-        400 => (FaultKind::PermItem, "the request was refused before the Bot API saw it"),
-        413 => (FaultKind::PermItem, "the file is larger than the Bot API server takes"),
+        400 => (
+            FaultKind::PermItem,
+            "the request was refused before the Bot API saw it",
+        ),
+        413 => (
+            FaultKind::PermItem,
+            "the file is larger than the Bot API server takes",
+        ),
         429 => (throttled(retry_after), "too many requests"),
-        402..=499 => (FaultKind::TempReject, "something between us and the Bot API refused the request"),
+        402..=499 => (
+            FaultKind::TempReject,
+            "something between us and the Bot API refused the request",
+        ),
         _ => (lost(effect), "the server failed"),
     };
     Fault::new(kind, format!("{text} (status {status})")).with_code(status)
@@ -167,31 +198,88 @@ mod tests {
     }
 
     fn json(code: u16, description: &str, parameters: &str) -> String {
-        format!(r#"{{"ok":false,"error_code":{code},"description":"{description}","parameters":{{{parameters}}}}}"#)
+        format!(
+            r#"{{"ok":false,"error_code":{code},"description":"{description}","parameters":{{{parameters}}}}}"#
+        )
     }
 
     #[test]
     fn each_refusal_has_its_meaning() {
         let table = [
-            (429, "Too Many Requests: retry after 149", r#""retry_after":149"#, "throttled"),
+            (
+                429,
+                "Too Many Requests: retry after 149",
+                r#""retry_after":149"#,
+                "throttled",
+            ),
             (401, "Unauthorized", "", "perm_account"),
             (404, "Not Found", "", "perm_account"),
-            (403, "Forbidden: bot was blocked by the user", "", "perm_chat"),
+            (
+                403,
+                "Forbidden: bot was blocked by the user",
+                "",
+                "perm_chat",
+            ),
             (403, "Forbidden: user is deactivated", "", "perm_chat"),
-            (403, "Forbidden: bot was kicked from the supergroup chat", "", "perm_chat"),
+            (
+                403,
+                "Forbidden: bot was kicked from the supergroup chat",
+                "",
+                "perm_chat",
+            ),
             (400, "Bad Request: chat not found", "", "perm_chat"),
-            (400, "Bad Request: message thread not found", "", "perm_chat"),
+            (
+                400,
+                "Bad Request: message thread not found",
+                "",
+                "perm_chat",
+            ),
             (400, "Bad Request: TOPIC_CLOSED", "", "perm_chat"),
             (400, "Bad Request: PEER_ID_INVALID", "", "perm_chat"),
-            (400, "Bad Request: VOICE_MESSAGES_FORBIDDEN", "", "perm_item"),
-            (400, "Bad Request: not enough rights to send photos to the chat", "", "perm_item"),
+            (
+                400,
+                "Bad Request: VOICE_MESSAGES_FORBIDDEN",
+                "",
+                "perm_item",
+            ),
+            (
+                400,
+                "Bad Request: not enough rights to send photos to the chat",
+                "",
+                "perm_item",
+            ),
             (400, "Bad Request: message is too long", "", "perm_item"),
-            (400, "Bad Request: PHOTO_INVALID_DIMENSIONS", "", "perm_item"),
+            (
+                400,
+                "Bad Request: PHOTO_INVALID_DIMENSIONS",
+                "",
+                "perm_item",
+            ),
             (400, "Bad Request: can't parse entities", "", "perm_item"),
-            (400, "Bad Request: wrong file identifier/HTTP URL specified", "", "perm_item"),
-            (400, "Bad Request: message is not modified: specified new message content", "", "no_change"),
-            (400, "Bad Request: group chat was upgraded to a supergroup chat", r#""migrate_to_chat_id":-1009000000001"#, "moved"),
-            (409, "Conflict: terminated by other getUpdates request", "", "temp_reject"),
+            (
+                400,
+                "Bad Request: wrong file identifier/HTTP URL specified",
+                "",
+                "perm_item",
+            ),
+            (
+                400,
+                "Bad Request: message is not modified: specified new message content",
+                "",
+                "no_change",
+            ),
+            (
+                400,
+                "Bad Request: group chat was upgraded to a supergroup chat",
+                r#""migrate_to_chat_id":-1009000000001"#,
+                "moved",
+            ),
+            (
+                409,
+                "Conflict: terminated by other getUpdates request",
+                "",
+                "temp_reject",
+            ),
             (413, "Request Entity Too Large", "", "perm_item"),
             (500, "Internal Server Error", "", "unknown"),
             (502, "Bad Gateway", "", "unknown"),
@@ -209,11 +297,16 @@ mod tests {
     fn a_wait_is_taken_from_the_body_then_the_header_then_five_seconds() {
         let after = |body: &str, header| {
             let fault = classify(&account(), Effect::Send, 429, header, body.as_bytes());
-            let FaultKind::Throttled { after, .. } = fault.kind else { panic!("{fault:?}") };
+            let FaultKind::Throttled { after, .. } = fault.kind else {
+                panic!("{fault:?}")
+            };
             after.as_secs()
         };
         let header = Some(Duration::from_secs(7));
-        assert_eq!(after(&json(429, "slow", r#""retry_after":149"#), header), 149);
+        assert_eq!(
+            after(&json(429, "slow", r#""retry_after":149"#), header),
+            149
+        );
         assert_eq!(after(&json(429, "slow", ""), header), 7);
         assert_eq!(after("<html>slow</html>", header), 7);
         assert_eq!(after("", None), 5);
@@ -221,9 +314,15 @@ mod tests {
 
     #[test]
     fn a_moved_group_keeps_its_account() {
-        let body = json(400, "Bad Request: group chat was upgraded to a supergroup chat", r#""migrate_to_chat_id":-1009000000001"#);
+        let body = json(
+            400,
+            "Bad Request: group chat was upgraded to a supergroup chat",
+            r#""migrate_to_chat_id":-1009000000001"#,
+        );
         let fault = classify(&account(), Effect::Send, 400, None, body.as_bytes());
-        let FaultKind::Moved { to } = fault.kind else { panic!("{fault:?}") };
+        let FaultKind::Moved { to } = fault.kind else {
+            panic!("{fault:?}")
+        };
         assert_eq!(to.to_string(), "home-bot:-1009000000001");
     }
 
@@ -231,9 +330,23 @@ mod tests {
     fn what_a_proxy_says_closes_no_chat() {
         let html = b"<html><body>nginx</body></html>";
         let table = [
-            (200, "unknown"), (204, "unknown"), (302, "temp_reject"), (400, "perm_item"), (401, "perm_account"), (403, "temp_reject"),
-            (404, "perm_account"), (407, "temp_reject"), (408, "temp_reject"), (413, "perm_item"), (429, "throttled"), (499, "temp_reject"),
-            (500, "unknown"), (502, "unknown"), (503, "unknown"), (520, "unknown"), (100, "unknown"),
+            (200, "unknown"),
+            (204, "unknown"),
+            (302, "temp_reject"),
+            (400, "perm_item"),
+            (401, "perm_account"),
+            (403, "temp_reject"),
+            (404, "perm_account"),
+            (407, "temp_reject"),
+            (408, "temp_reject"),
+            (413, "perm_item"),
+            (429, "throttled"),
+            (499, "temp_reject"),
+            (500, "unknown"),
+            (502, "unknown"),
+            (503, "unknown"),
+            (520, "unknown"),
+            (100, "unknown"),
         ];
         for (status, expected) in table {
             let fault = classify(&account(), Effect::Send, status, None, html);
@@ -246,10 +359,17 @@ mod tests {
     fn a_lost_answer_to_a_repeatable_call_is_no_mystery() {
         let fault = classify(&account(), Effect::Repeatable, 502, None, b"");
         assert_eq!(fault.kind, FaultKind::TempReject);
-        let broken = NetError::Ambiguous { cause: "reset".to_owned() };
-        assert_eq!(unanswered(Effect::Repeatable, &broken).kind, FaultKind::TempReject);
+        let broken = NetError::Ambiguous {
+            cause: "reset".to_owned(),
+        };
+        assert_eq!(
+            unanswered(Effect::Repeatable, &broken).kind,
+            FaultKind::TempReject
+        );
         assert_eq!(unanswered(Effect::Send, &broken).kind, FaultKind::Unknown);
-        let refused = NetError::NotSent { cause: "connection refused".to_owned() };
+        let refused = NetError::NotSent {
+            cause: "connection refused".to_owned(),
+        };
         assert_eq!(unanswered(Effect::Send, &refused).kind, FaultKind::NotSent);
     }
 }

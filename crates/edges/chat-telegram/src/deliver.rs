@@ -25,8 +25,11 @@ pub(crate) async fn deliver(
     blobs: &dyn BlobStore,
 ) -> Result<Receipt, Fault> {
     let mut parameters = address(delivery.chat)?;
-    if let Some(message_id) = delivery.anchor.and_then(|anchor| anchor.as_str().parse::<i64>().ok()) {
-        let reply = json!({"message_id": message_id, "allow_sending_without_reply": false});
+    if let Some(message_id) = delivery
+        .anchor
+        .and_then(|anchor| anchor.as_str().parse::<i64>().ok())
+    {
+        let reply = json!({"message_id": message_id, "allow_sending_without_reply": true});
         parameters.insert("reply_parameters".to_owned(), reply);
     }
     if delivery.silent {
@@ -36,10 +39,17 @@ pub(crate) async fn deliver(
         Op::Text(body) => {
             let said = words(Some(body), delivery.may_be_repeat);
             put_words(&mut parameters, "text", "entities", said)?;
-            parameters.insert("link_preview_options".to_owned(), json!({"is_disabled": true}));
+            parameters.insert(
+                "link_preview_options".to_owned(),
+                json!({"is_disabled": true}),
+            );
             api.call(Effect::Send, "sendMessage", &parameters).await?
         }
-        Op::File { artifact, shape, caption } => {
+        Op::File {
+            artifact,
+            shape,
+            caption,
+        } => {
             let said = words(caption.as_ref(), delivery.may_be_repeat);
             if !said.text.is_empty() {
                 put_words(&mut parameters, "caption", "caption_entities", said)?;
@@ -72,26 +82,40 @@ pub(crate) fn address(chat: &ChatKey) -> Result<Map<String, Value>, Fault> {
         Ok(id) => Value::from(id),
         Err(_name) if name.starts_with('@') => Value::from(name),
         Err(_neither) => {
-            let text = format!("'{name}' is no Telegram chat: it takes a number, or @NAME for a public channel");
+            let text = format!(
+                "'{name}' is no Telegram chat: it takes a number, or @NAME for a public channel"
+            );
             return Err(Fault::new(FaultKind::PermChat, text));
         }
     };
     parameters.insert("chat_id".to_owned(), id);
     if let Some(thread) = &chat.thread {
         let number = thread.as_str().parse::<i64>().map_err(|_no_number| {
-            Fault::new(FaultKind::PermChat, format!("'{thread}' is no Telegram topic: it takes a number"))
+            Fault::new(
+                FaultKind::PermChat,
+                format!("'{thread}' is no Telegram topic: it takes a number"),
+            )
         })?;
-        if true {
+        if number != GENERAL {
             parameters.insert("message_thread_id".to_owned(), number.into());
         }
     }
     Ok(parameters)
 }
 
-fn put_words(parameters: &mut Map<String, Value>, text: &str, entities: &str, said: Words) -> Result<(), Fault> {
+fn put_words(
+    parameters: &mut Map<String, Value>,
+    text: &str,
+    entities: &str,
+    said: Words,
+) -> Result<(), Fault> {
     if !said.entities.is_empty() {
-        let list = serde_json::to_value(&said.entities)
-            .map_err(|error| Fault::new(FaultKind::PermItem, format!("formatting can't be written: {error}")))?;
+        let list = serde_json::to_value(&said.entities).map_err(|error| {
+            Fault::new(
+                FaultKind::PermItem,
+                format!("formatting can't be written: {error}"),
+            )
+        })?;
         parameters.insert(entities.to_owned(), list);
     }
     parameters.insert(text.to_owned(), said.text.into());
@@ -120,10 +144,18 @@ async fn form(
     }
     let mut form = Multipart::new();
     for (name, value) in parameters {
-        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
         form = form.text(name, text);
     }
-    Ok(form.file(field, &wire_name(&artifact.name), &artifact.blob.mime, size, pieces(reader)))
+    Ok(form.file(
+        field,
+        &wire_name(&artifact.name),
+        &artifact.blob.mime,
+        size,
+        pieces(reader),
+    ))
 }
 
 fn unread(name: &str, error: &BlobError) -> Fault {
@@ -156,4 +188,3 @@ fn pieces(reader: Box<dyn BlobReader>) -> impl Stream<Item = io::Result<Bytes>> 
         }
     })
 }
-

@@ -62,7 +62,10 @@ async fn once(
         .file_path
         .filter(|path| harmless(path))
         .ok_or_else(|| Stop::Again("Telegram gave no link to it".to_owned()))?;
-    let mut response = api.open(&path).await.map_err(|fault| refused(fault, limit))?;
+    let mut response = api
+        .open(&path)
+        .await
+        .map_err(|fault| refused(fault, limit))?;
     let expected = ready.file_size.or_else(|| response.content_length());
     loop {
         let piece = response
@@ -79,7 +82,9 @@ async fn once(
             .map_err(|error| Stop::Final(DownloadError::Store(error)))?;
     }
     match expected {
-        Some(expected) if expected > u64::MAX - 1 && expected != *written => Err(Stop::Again(format!("only {written} of {expected} bytes came"))),
+        Some(expected) if expected != *written => Err(Stop::Again(format!(
+            "only {written} of {expected} bytes came"
+        ))),
         None if *written == 0 => Err(Stop::Again("it came empty".to_owned())),
         _ => Ok(()),
     }
@@ -87,7 +92,10 @@ async fn once(
 
 /// A path of the file server, and nothing that would lead elsewhere.
 fn harmless(path: &str) -> bool {
-    !path.starts_with('/') && !path.contains("..") && !path.contains(['?', '#', '\\', '%']) && !path.contains("://")
+    !path.starts_with('/')
+        && !path.contains("..")
+        && !path.contains(['?', '#', '\\', '%'])
+        && !path.contains("://")
 }
 
 fn refused(fault: Fault, limit: u64) -> Stop {
@@ -96,7 +104,10 @@ fn refused(fault: Fault, limit: u64) -> Stop {
             return Stop::Final(DownloadError::TooLarge { limit });
         }
         // A link that ran out answers 404, as a wrong token does; another try tells them apart.
-        FaultKind::PermAccount | FaultKind::NotSent | FaultKind::TempReject | FaultKind::Unknown => true,
+        FaultKind::PermAccount
+        | FaultKind::NotSent
+        | FaultKind::TempReject
+        | FaultKind::Unknown => true,
         FaultKind::Throttled { .. }
         | FaultKind::PermItem
         | FaultKind::PermChat

@@ -39,7 +39,7 @@ fn byte_positions(text: &str) -> Vec<Option<usize>> {
     let mut positions = Vec::with_capacity(text.len() + 1);
     for (at, character) in text.char_indices() {
         positions.push(Some(at));
-        
+        positions.extend((1..character.len_utf16()).map(|_| None));
     }
     positions.push(Some(text.len()));
     positions
@@ -76,28 +76,47 @@ fn mark(text: &str, bytes: &[Option<usize>], entity: &Entity) -> Option<Mark> {
             let fence = "`".repeat((longest_run(inside) + 1).max(3));
             let language = entity.language.as_deref().unwrap_or_default();
             let before = if inside.ends_with('\n') { "" } else { "\n" };
-            (format!("{fence}{language}\n"), format!("{before}{fence}"), Place::Fence)
+            (
+                format!("{fence}{language}\n"),
+                format!("{before}{fence}"),
+                Place::Fence,
+            )
         }
         "text_link" => {
             let url = entity.url.as_deref()?;
-            let close = if url.contains([')', ' ']) { format!("](<{url}>)") } else { format!("]({url})") };
+            let close = if url.contains([')', ' ']) {
+                format!("](<{url}>)")
+            } else {
+                format!("]({url})")
+            };
             ("[".to_owned(), close, Place::Inline)
         }
         "blockquote" | "expandable_blockquote" => ("> ".to_owned(), String::new(), Place::Quote),
         _ => return None,
     };
-    Some(Mark { start, end, open, close, place })
+    Some(Mark {
+        start,
+        end,
+        open,
+        close,
+        place,
+    })
 }
 
 fn longest_run(text: &str) -> usize {
-    text.split(|character| character != '`').map(str::len).max().unwrap_or(0)
+    text.split(|character| character != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or(0)
 }
 
 fn weave(text: &str, marks: Vec<Mark>) -> String {
     let mut out = String::with_capacity(text.len() + marks.len() * 4);
     let mut open: Vec<Mark> = Vec::new();
     let mut coming = marks.into_iter().peekable();
-    let ends = text.char_indices().map(|(at, character)| (at, Some(character)));
+    let ends = text
+        .char_indices()
+        .map(|(at, character)| (at, Some(character)));
     for (at, character) in ends.chain(std::iter::once((text.len(), None))) {
         while open.last().is_some_and(|mark| mark.end <= at) {
             if let Some(mark) = open.pop() {
@@ -112,7 +131,9 @@ fn weave(text: &str, marks: Vec<Mark>) -> String {
             if open.last().is_some_and(|around| mark.end > around.end) {
                 continue;
             }
-            if mark.place != Place::Inline && !(out.is_empty() || out.ends_with('\n') || out.ends_with("> ")) {
+            if mark.place != Place::Inline
+                && !(out.is_empty() || out.ends_with('\n') || out.ends_with("> "))
+            {
                 line_break(&mut out, &open);
             }
             out.push_str(&mark.open);
@@ -154,15 +175,51 @@ mod tests {
 
     #[test]
     fn what_markdown_can_say_is_said() {
-        check("bold italic", r#"[{"type":"bold","offset":0,"length":11},{"type":"italic","offset":5,"length":6}]"#, "**bold _italic_**");
-        check("see here now", r#"[{"type":"text_link","offset":4,"length":4,"url":"https://a.example/x"}]"#, "see [here](https://a.example/x) now");
-        check("x", r#"[{"type":"text_link","offset":0,"length":1,"url":"https://a.example/(x)"}]"#, "[x](<https://a.example/(x)>)");
-        check("gone", r#"[{"type":"strikethrough","offset":0,"length":4}]"#, "~~gone~~");
-        check("run: ls -l ok", r#"[{"type":"pre","offset":5,"length":5,"language":"sh"}]"#, "run: \n```sh\nls -l\n```\n ok");
-        check("a\nb\nc", r#"[{"type":"blockquote","offset":0,"length":3}]"#, "> a\n> b\nc");
-        check("a `b", r#"[{"type":"code","offset":0,"length":4}]"#, "``a `b``");
-        check("one two", r#"[{"type":"bold","offset":0,"length":4}]"#, "**one** two");
-        check("@ann #x", r#"[{"type":"mention","offset":0,"length":4},{"type":"hashtag","offset":5,"length":2}]"#, "@ann #x");
+        check(
+            "bold italic",
+            r#"[{"type":"bold","offset":0,"length":11},{"type":"italic","offset":5,"length":6}]"#,
+            "**bold _italic_**",
+        );
+        check(
+            "see here now",
+            r#"[{"type":"text_link","offset":4,"length":4,"url":"https://a.example/x"}]"#,
+            "see [here](https://a.example/x) now",
+        );
+        check(
+            "x",
+            r#"[{"type":"text_link","offset":0,"length":1,"url":"https://a.example/(x)"}]"#,
+            "[x](<https://a.example/(x)>)",
+        );
+        check(
+            "gone",
+            r#"[{"type":"strikethrough","offset":0,"length":4}]"#,
+            "~~gone~~",
+        );
+        check(
+            "run: ls -l ok",
+            r#"[{"type":"pre","offset":5,"length":5,"language":"sh"}]"#,
+            "run: \n```sh\nls -l\n```\n ok",
+        );
+        check(
+            "a\nb\nc",
+            r#"[{"type":"blockquote","offset":0,"length":3}]"#,
+            "> a\n> b\nc",
+        );
+        check(
+            "a `b",
+            r#"[{"type":"code","offset":0,"length":4}]"#,
+            "``a `b``",
+        );
+        check(
+            "one two",
+            r#"[{"type":"bold","offset":0,"length":4}]"#,
+            "**one** two",
+        );
+        check(
+            "@ann #x",
+            r#"[{"type":"mention","offset":0,"length":4},{"type":"hashtag","offset":5,"length":2}]"#,
+            "@ann #x",
+        );
     }
 
     #[test]

@@ -23,7 +23,9 @@ pub(crate) fn inbound(
 ) -> Result<Option<Inbound>, String> {
     let place = match message.chat.kind.as_str() {
         "private" => Place::Direct,
-        "group" | "supergroup" => Place::Group { addressed: addressed(me, message) },
+        "group" | "supergroup" => Place::Group {
+            addressed: addressed(me, message),
+        },
         _ => return Ok(None),
     };
     let Some(sender) = sender(message) else {
@@ -33,7 +35,8 @@ pub(crate) fn inbound(
     if content.text.is_empty() && content.files.is_empty() {
         return Ok(None);
     }
-    let at = Timestamp::from_second(message.date).map_err(|error| format!("the date {}: {error}", message.date))?;
+    let at = Timestamp::from_second(message.date)
+        .map_err(|error| format!("the date {}: {error}", message.date))?;
     Ok(Some(Inbound {
         chat: chat_key(account, message)?,
         anchor: Anchor::new(message.message_id.to_string()),
@@ -49,10 +52,14 @@ pub(crate) fn inbound(
 }
 
 fn chat_key(account: &AccountId, message: &Message) -> Result<ChatKey, String> {
-    let conversation = Conversation::new(message.chat.id.to_string()).map_err(|error| error.to_string())?;
+    let conversation =
+        Conversation::new(message.chat.id.to_string()).map_err(|error| error.to_string())?;
     let chat = ChatKey::new(account.clone(), conversation);
     // A reply in an ordinary group has a thread id too, and is no topic.
-    match message.message_thread_id.filter(|_| message.is_topic_message) {
+    match message
+        .message_thread_id
+        .filter(|_| message.is_topic_message)
+    {
         Some(thread) => {
             let thread = Thread::new(thread.to_string()).map_err(|error| error.to_string())?;
             Ok(chat.in_thread(thread))
@@ -64,10 +71,18 @@ fn chat_key(account: &AccountId, message: &Message) -> Result<ChatKey, String> {
 /// Whoever speaks as a chat (an anonymous administrator, a channel) is that chat; the user beside it is a stand-in.
 fn sender(message: &Message) -> Option<Sender> {
     if let Some(chat) = &message.sender_chat {
-        return Some(Sender { id: SenderId::new(chat.id.to_string()), name: chat.name(), bot: false });
+        return Some(Sender {
+            id: SenderId::new(chat.id.to_string()),
+            name: chat.name(),
+            bot: false,
+        });
     }
     let user = message.from.as_ref()?;
-    Some(Sender { id: SenderId::new(user.id.to_string()), name: user.name(), bot: user.is_bot })
+    Some(Sender {
+        id: SenderId::new(user.id.to_string()),
+        name: user.name(),
+        bot: user.is_bot,
+    })
 }
 
 /// The stretch of a text that an entity covers.
@@ -75,7 +90,10 @@ fn covered<'a>(text: &'a str, entity: &Entity) -> Option<&'a str> {
     let end = entity.offset.checked_add(entity.length)?;
     let mut at = 0;
     let mut bounds = (None, None);
-    for (byte, character) in text.char_indices().chain(std::iter::once((text.len(), '\0'))) {
+    for (byte, character) in text
+        .char_indices()
+        .chain(std::iter::once((text.len(), '\0')))
+    {
         if at == entity.offset {
             bounds.0 = Some(byte);
         }
@@ -108,14 +126,21 @@ fn addressed(me: &Me, message: &Message) -> bool {
     let (text, entities) = words(message);
     let ours = |name: &str| name.eq_ignore_ascii_case(&me.username);
     let mentioned = entities.iter().any(|entity| match entity.kind.as_str() {
-        "mention" => covered(text, entity).and_then(|word| word.strip_prefix('@')).is_some_and(ours),
+        "mention" => covered(text, entity)
+            .and_then(|word| word.strip_prefix('@'))
+            .is_some_and(ours),
         "text_mention" => entity.user.as_ref().is_some_and(|user| user.id == me.id),
         _ => false,
     });
-    let commanded = command(message).is_some_and(|word| word.split_once('@').is_none_or(|(_, name)| ours(name)));
+    let commanded = command(message)
+        .is_some_and(|word| word.split_once('@').is_none_or(|(_, name)| ours(name)));
     // In a forum every message answers the one that made its topic, and we may have made it.
     let answered = message.reply_to_message.as_ref().is_some_and(|target| {
-        target.from.as_ref().is_some_and(|author| author.id == me.id)
+        target.forum_topic_created.is_none()
+            && target
+                .from
+                .as_ref()
+                .is_some_and(|author| author.id == me.id)
     });
     mentioned || commanded || answered
 }
@@ -131,7 +156,9 @@ pub(crate) fn content(me: &Me, message: &Message) -> Content {
     let mut text = markdown(text, entities);
     if let Some((name, bot)) = command(message).and_then(|word| word.split_once('@'))
         && bot.eq_ignore_ascii_case(&me.username)
-        && let Some(rest) = text.strip_prefix(name).and_then(|rest| rest.strip_prefix('@'))
+        && let Some(rest) = text
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix('@'))
         && let Some(rest) = rest.get(bot.len()..)
     {
         text = format!("{name}{rest}");
@@ -142,7 +169,10 @@ pub(crate) fn content(me: &Me, message: &Message) -> Content {
         }
         text.push_str(&line);
     }
-    Content { text, files: files(message) }
+    Content {
+        text,
+        files: files(message),
+    }
 }
 
 fn files(message: &Message) -> Vec<InboundFile> {
@@ -202,18 +232,33 @@ fn lines(message: &Message) -> Vec<String> {
     lines.extend(message.sticker.as_ref().map(sticker));
     if let Some(venue) = &message.venue {
         let (at, title) = (&venue.location, &venue.title);
-        lines.push(format!("[venue: {title}, {} ({}, {})]", venue.address, at.latitude, at.longitude));
+        lines.push(format!(
+            "[venue: {title}, {} ({}, {})]",
+            venue.address, at.latitude, at.longitude
+        ));
     } else if let Some(at) = &message.location {
         lines.push(format!("[location: {}, {}]", at.latitude, at.longitude));
     }
     if let Some(contact) = &message.contact {
         let last = contact.last_name.as_deref().unwrap_or_default();
         let name = format!("{} {last}", contact.first_name);
-        lines.push(format!("[contact: {}, {}]", name.trim(), contact.phone_number));
+        lines.push(format!(
+            "[contact: {}, {}]",
+            name.trim(),
+            contact.phone_number
+        ));
     }
     if let Some(poll) = &message.poll {
-        let options: Vec<&str> = poll.options.iter().map(|option| option.text.as_str()).collect();
-        lines.push(format!("[poll: {} ({})]", poll.question, options.join(" / ")));
+        let options: Vec<&str> = poll
+            .options
+            .iter()
+            .map(|option| option.text.as_str())
+            .collect();
+        lines.push(format!(
+            "[poll: {} ({})]",
+            poll.question,
+            options.join(" / ")
+        ));
     }
     if let Some(dice) = &message.dice {
         lines.push(format!("[dice {}: {}]", dice.emoji, dice.value));
@@ -228,6 +273,11 @@ fn lines(message: &Message) -> Vec<String> {
         (&message.live_photo, "[live photo]"),
         (&message.rich_message, "[rich message]"),
     ];
-    lines.extend(named.into_iter().filter(|(there, _)| there.is_some()).map(|(_, line)| line.to_owned()));
+    lines.extend(
+        named
+            .into_iter()
+            .filter(|(there, _)| there.is_some())
+            .map(|(_, line)| line.to_owned()),
+    );
     lines
 }

@@ -78,13 +78,17 @@ impl Listener<'_> {
 
     async fn round(&mut self) -> Result<(), Stumble> {
         let me = self.telegram.me().await.map_err(Stumble::Fault)?;
-        let updates = self.poll().await.map_err(Stumble::Fault)?;
+        let (begun, wait) = (Instant::now(), self.wait());
+        let updates = self.poll(wait).await.map_err(Stumble::Fault)?;
         if updates.is_empty() {
+            if begun.elapsed() < wait / 2 {
+                // A server that does not wait must not make us run in circles.
+                tokio::time::sleep(self.telegram.options().pace.network_first).await;
+            }
             return Ok(());
         }
         let (events, next) = self.read(&me, &updates);
         let cursor = next.map(|offset| offset.to_string());
-        self.offset = next;
         self.sink
             .accept(self.telegram.name(), events, cursor)
             .await
@@ -98,17 +102,26 @@ impl Listener<'_> {
         Ok(())
     }
 
-    async fn poll(&self) -> Result<Vec<Box<RawValue>>, Fault> {
-        let options = self.telegram.options();
+    /// How long the next poll may wait for news.
+    fn wait(&self) -> Duration {
         // After a start or a failure the first poll does not wait, so that good news is told at once.
-        let wait = if self.told == Told::Well && self.failures == 0 { options.poll } else { Duration::ZERO };
-        let mut parameters = json!({"timeout": wait.as_secs(), "limit": 100, "allowed_updates": KINDS});
+        if self.told == Told::Well && self.failures == 0 {
+            self.telegram.options().poll
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    async fn poll(&self, wait: Duration) -> Result<Vec<Box<RawValue>>, Fault> {
+        let patience = wait + self.telegram.options().poll_grace;
+        let mut parameters =
+            json!({"timeout": wait.as_secs(), "limit": 100, "allowed_updates": KINDS});
         if let (Some(offset), Some(fields)) = (self.offset, parameters.as_object_mut()) {
             fields.insert("offset".to_owned(), offset.into());
         }
         self.telegram
             .api()
-            .wait("getUpdates", &parameters, wait + options.poll_grace)
+            .wait("getUpdates", &parameters, patience)
             .await
     }
 
@@ -126,13 +139,16 @@ impl Listener<'_> {
             events.push(event);
         }
         // Without a single number we step over one update at a time: a poisoned one must not stand in the way.
-        (events, next.or(self.offset.map(|offset| offset.saturating_add(1))))
+        (
+            events,
+            next.or(self.offset.map(|offset| offset.saturating_add(1))),
+        )
     }
 
     fn well(&mut self) {
         self.failures = 0;
         self.heard_at = Instant::now();
-        if true {
+        if self.told != Told::Well {
             self.told = Told::Well;
             self.sink.health(self.telegram.name(), Ok(()));
         }
@@ -182,12 +198,20 @@ impl Listener<'_> {
             .call(Effect::Repeatable, "deleteWebhook", &parameters)
             .await;
         let text = match removed {
-            Ok(_) => "a webhook was set for this bot; it was removed, because the bot is polled here".to_owned(),
-            Err(fault) => format!("a webhook is set for this bot and could not be removed: {}", fault.text),
+            Ok(_) => {
+                "a webhook was set for this bot; it was removed, because the bot is polled here"
+                    .to_owned()
+            }
+            Err(fault) => format!(
+                "a webhook is set for this bot and could not be removed: {}",
+                fault.text
+            ),
         };
         tracing::warn!(account = %self.telegram.name(), "{text}");
-        self.sink
-            .health(self.telegram.name(), Err(Fault::new(FaultKind::TempReject, text).with_code(409)));
+        self.sink.health(
+            self.telegram.name(),
+            Err(Fault::new(FaultKind::TempReject, text).with_code(409)),
+        );
     }
 }
 

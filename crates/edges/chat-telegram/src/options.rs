@@ -81,10 +81,21 @@ mod tests {
     fn a_token_that_would_change_the_address_is_refused() {
         let id = |token: &str| {
             let account = AccountId::parse("home-bot").unwrap();
-            Options::new(account, Secret::new(token.to_owned())).bot_id().ok()
+            Options::new(account, Secret::new(token.to_owned()))
+                .bot_id()
+                .ok()
         };
         assert_eq!(id("123456:AAh_x-9"), Some(123_456));
-        for bad in ["", "123456", "123456:", ":abc", "123456:a/b", "123456:a b", "bot123456:abc", "123456:abc\n"] {
+        for bad in [
+            "",
+            "123456",
+            "123456:",
+            ":abc",
+            "123456:a/b",
+            "123456:a b",
+            "bot123456:abc",
+            "123456:abc\n",
+        ] {
             assert_eq!(id(bad), None, "{bad:?}");
         }
     }

@@ -45,9 +45,17 @@ pub(crate) fn words(body: Option<&Body>, may_be_repeat: bool) -> Words {
             &plain
         }
     };
-    let (mark, shift) = if may_be_repeat { (MARK, MARK.encode_utf16().count()) } else { ("", 0) };
+    let (mark, shift) = if may_be_repeat {
+        (MARK, MARK.encode_utf16().count())
+    } else {
+        ("", 0)
+    };
     let text = format!("{mark}{}", rich.text);
-    let text = if rich.text.is_empty() { text.trim_end().to_owned() } else { text };
+    let text = if rich.text.is_empty() {
+        text.trim_end().to_owned()
+    } else {
+        text
+    };
     let entities = most_important(entities(rich, shift));
     Words { text, entities }
 }
@@ -83,7 +91,13 @@ fn entity(span: &Span, shift: usize) -> Entity {
         Style::Quote => ("blockquote", None, None),
         Style::Link(url) => ("text_link", Some(url.clone()), None),
     };
-    Entity { kind, offset: span.offset + shift, length: span.length, url, language }
+    Entity {
+        kind,
+        offset: span.offset + shift,
+        length: span.length,
+        url,
+        language,
+    }
 }
 
 /// How much is lost without it; small is much.
@@ -115,11 +129,18 @@ mod tests {
     use super::*;
 
     fn span(offset: usize, length: usize, style: Style) -> Span {
-        Span { offset, length, style }
+        Span {
+            offset,
+            length,
+            style,
+        }
     }
 
     fn rich(text: &str, spans: Vec<Span>) -> Body {
-        Body::Rich(RichText { text: text.to_owned(), spans })
+        Body::Rich(RichText {
+            text: text.to_owned(),
+            spans,
+        })
     }
 
     #[test]
@@ -128,7 +149,10 @@ mod tests {
         let said = words(Some(&body), true);
         assert_eq!(said.text, "↻ may be a repeat\n😀 now");
         let json = serde_json::to_value(&said.entities).unwrap();
-        assert_eq!(json, serde_json::json!([{"type": "bold", "offset": 21, "length": 3}]));
+        assert_eq!(
+            json,
+            serde_json::json!([{"type": "bold", "offset": 21, "length": 3}])
+        );
         assert!(MARK.encode_utf16().count() <= RESERVE);
         assert_eq!(words(None, true).text, "↻ may be a repeat");
         assert_eq!(words(None, false), Words::default());
@@ -136,33 +160,64 @@ mod tests {
 
     #[test]
     fn each_style_has_its_entity() {
-        let body = rich("abcdefg", vec![
-            span(0, 1, Style::Bold), span(1, 1, Style::Italic), span(2, 1, Style::Strike), span(3, 1, Style::Code),
-            span(4, 1, Style::Pre(Some("rust".to_owned()))), span(5, 1, Style::Quote), span(6, 1, Style::Link("https://a.example/".to_owned())),
-        ]);
+        let body = rich(
+            "abcdefg",
+            vec![
+                span(0, 1, Style::Bold),
+                span(1, 1, Style::Italic),
+                span(2, 1, Style::Strike),
+                span(3, 1, Style::Code),
+                span(4, 1, Style::Pre(Some("rust".to_owned()))),
+                span(5, 1, Style::Quote),
+                span(6, 1, Style::Link("https://a.example/".to_owned())),
+            ],
+        );
         let said = words(Some(&body), false);
         let kinds: Vec<&str> = said.entities.iter().map(|entity| entity.kind).collect();
-        assert_eq!(kinds, ["bold", "italic", "strikethrough", "code", "pre", "blockquote", "text_link"]);
+        assert_eq!(
+            kinds,
+            [
+                "bold",
+                "italic",
+                "strikethrough",
+                "code",
+                "pre",
+                "blockquote",
+                "text_link"
+            ]
+        );
         assert_eq!(said.entities[4].language.as_deref(), Some("rust"));
         assert_eq!(said.entities[6].url.as_deref(), Some("https://a.example/"));
     }
 
     #[test]
     fn spans_that_do_not_fit_are_dropped_and_quotes_do_not_nest() {
-        let body = rich("abc", vec![
-            span(0, 3, Style::Quote), span(1, 1, Style::Quote), span(1, 0, Style::Bold), span(2, 2, Style::Bold),
-        ]);
+        let body = rich(
+            "abc",
+            vec![
+                span(0, 3, Style::Quote),
+                span(1, 1, Style::Quote),
+                span(1, 0, Style::Bold),
+                span(2, 2, Style::Bold),
+            ],
+        );
         assert_eq!(words(Some(&body), false).entities.len(), 1);
     }
 
     #[test]
     fn of_too_many_entities_the_links_and_the_code_stay() {
         let spans = (0..150)
-            .map(|at| span(at, 1, match at % 3 {
-                0 => Style::Italic,
-                1 => Style::Link("https://a.example/".to_owned()),
-                _ => Style::Code,
-            }))
+            .map(|at| {
+                span(
+                    at,
+                    1,
+                    match at % 3 {
+                        0 => Style::Italic,
+                        1 => Style::Link("https://a.example/".to_owned()),
+                        _ => Style::Code,
+                    },
+                )
+            })
             .collect();
         let said = words(Some(&rich(&"x".repeat(150), spans)), false);
         assert_eq!(said.entities.len(), 100);

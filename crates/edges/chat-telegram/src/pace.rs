@@ -67,7 +67,7 @@ impl Setback {
     pub(crate) fn told_from(self) -> u32 {
         match self {
             Self::Conflict | Self::Revoked => 1,
-            Self::Throttled(_) | Self::Network => 1,
+            Self::Throttled(_) | Self::Network => 3,
         }
     }
 }

@@ -40,16 +40,30 @@ struct NamedChat {
 /// The update's number, if it has one, and the event.
 ///
 /// A message's key is made of its chat and its id: an update's number may start anew after a week of silence.
-pub(crate) fn event(me: &Me, account: &AccountId, raw: &str, fallback: &str) -> (Option<i64>, Event) {
-    let number = serde_json::from_str::<Numbered>(raw).ok().map(|update| update.update_id);
+pub(crate) fn event(
+    me: &Me,
+    account: &AccountId,
+    raw: &str,
+    fallback: &str,
+) -> (Option<i64>, Event) {
+    let number = serde_json::from_str::<Numbered>(raw)
+        .ok()
+        .map(|update| update.update_id);
     let plain = number.map_or_else(|| format!("x{fallback}"), |number| format!("u{number}"));
-    let event = |key, parsed| Event { key, raw: raw.to_owned(), parsed };
+    let event = |key, parsed| Event {
+        key,
+        raw: raw.to_owned(),
+        parsed,
+    };
     let update = match serde_json::from_str::<Update<'_>>(raw) {
         Ok(update) => update,
         Err(error) => return (number, event(plain, Err(format!("no update: {error}")))),
     };
     if number.is_none() {
-        return (None, event(plain, Err("an update without a number".to_owned())));
+        return (
+            None,
+            event(plain, Err("an update without a number".to_owned())),
+        );
     }
     let (body, kind) = match (update.message, update.edited_message) {
         (Some(body), _) => (body.get(), InboundKind::Message),

@@ -41,7 +41,11 @@ impl User {
             name.push_str(last);
         }
         let name = name.trim().to_owned();
-        if name.is_empty() { self.username.clone() } else { Some(name) }
+        if name.is_empty() {
+            self.username.clone()
+        } else {
+            Some(name)
+        }
     }
 }
 
@@ -155,7 +159,11 @@ impl MessageOrigin {
     /// Who wrote it first, to show; "somebody" if the platform hides even the name.
     pub(crate) fn name(&self) -> String {
         let user = self.sender_user.as_ref().and_then(User::name);
-        let chat = self.sender_chat.as_ref().or(self.chat.as_ref()).and_then(Chat::name);
+        let chat = self
+            .sender_chat
+            .as_ref()
+            .or(self.chat.as_ref())
+            .and_then(Chat::name);
         user.or_else(|| self.sender_user_name.clone())
             .or(chat)
             .unwrap_or_else(|| "somebody".to_owned())

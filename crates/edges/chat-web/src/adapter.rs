@@ -4,8 +4,8 @@ use std::convert::Infallible;
 
 use async_trait::async_trait;
 use chat::{
-    Activity, ChatAdapter, Delivery, Descriptor, DownloadError, Fault, FaultKind, FileHandle, Identity, InboundSink,
-    ListenError, Preview, Receipt,
+    Activity, ChatAdapter, Delivery, Descriptor, DownloadError, Fault, FaultKind, FileHandle,
+    Identity, InboundSink, ListenError, Preview, Receipt,
 };
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -44,14 +44,31 @@ impl ChatAdapter for Web {
         }
     }
 
-    async fn deliver(&self, delivery: Delivery<'_>, blobs: &dyn BlobStore) -> Result<Receipt, Fault> {
+    async fn deliver(
+        &self,
+        delivery: Delivery<'_>,
+        blobs: &dyn BlobStore,
+    ) -> Result<Receipt, Fault> {
         let conversation = &delivery.chat.conversation;
         if delivery.chat.account != *self.account() {
-            let text = format!("'{}' is another account than '{}'", delivery.chat.account, self.account());
+            let text = format!(
+                "'{}' is another account than '{}'",
+                delivery.chat.account,
+                self.account()
+            );
             return Err(Fault::new(FaultKind::PermItem, text));
         }
-        let stored = |error: session::StoreError| Fault::new(FaultKind::TempReject, error.to_string());
-        if self.inner.ports.visible.conversation(conversation).await.map_err(stored)?.is_none() {
+        let stored =
+            |error: session::StoreError| Fault::new(FaultKind::TempReject, error.to_string());
+        if self
+            .inner
+            .ports
+            .visible
+            .conversation(conversation)
+            .await
+            .map_err(stored)?
+            .is_none()
+        {
             let text = format!("the web chat has no conversation '{conversation}'");
             return Err(Fault::new(FaultKind::PermChat, text));
         }
@@ -59,7 +76,10 @@ impl ChatAdapter for Web {
             Some(artifact) => match blobs.open(&artifact.profile, &artifact.blob.hash).await {
                 Ok(_there) => {}
                 Err(BlobError::Missing) => {
-                    let text = format!("the bytes of {} are not in the store any more", artifact.name);
+                    let text = format!(
+                        "the bytes of {} are not in the store any more",
+                        artifact.name
+                    );
                     return Err(Fault::new(FaultKind::PermItem, text));
                 }
                 Err(error @ (BlobError::Full(_) | BlobError::Io(_))) => {
@@ -70,7 +90,10 @@ impl ChatAdapter for Web {
                 if let chat::Op::Text(body) = delivery.op
                     && blank(body.text())
                 {
-                    return Err(Fault::new(FaultKind::PermItem, "a text of blanks shows nothing"));
+                    return Err(Fault::new(
+                        FaultKind::PermItem,
+                        "a text of blanks shows nothing",
+                    ));
                 }
             }
         }
@@ -79,7 +102,10 @@ impl ChatAdapter for Web {
         let entry = NewVisible {
             conversation: conversation.clone(),
             author: VisibleAuthor::Agent,
-            content: VisibleContent::Part { op: delivery.op.clone(), may_be_repeat: delivery.may_be_repeat },
+            content: VisibleContent::Part {
+                op: delivery.op.clone(),
+                may_be_repeat: delivery.may_be_repeat,
+            },
             key: delivery.key,
             at: self.inner.ports.clock.now(),
         };
@@ -90,7 +116,9 @@ impl ChatAdapter for Web {
                 Ok(receipt)
             }
             Err(receipt) => {
-                let kind = FaultKind::Duplicate { receipt: Some(receipt) };
+                let kind = FaultKind::Duplicate {
+                    receipt: Some(receipt),
+                };
                 Err(Fault::new(kind, "it is visible already"))
             }
         }
@@ -101,13 +129,27 @@ impl ChatAdapter for Web {
     }
 
     async fn activity(&self, chat: &ChatKey, activity: Activity) {
-        self.inner.channels.of(&chat.conversation).activity(activity);
+        self.inner
+            .channels
+            .of(&chat.conversation)
+            .activity(activity);
     }
 
-    async fn fetch(&self, file: &FileHandle, limit: u64, into: &mut dyn BlobWriter) -> Result<(), DownloadError> {
+    async fn fetch(
+        &self,
+        file: &FileHandle,
+        limit: u64,
+        into: &mut dyn BlobWriter,
+    ) -> Result<(), DownloadError> {
         let id: ArtifactId = file.as_str().parse().map_err(DownloadError::Refused)?;
         let gone = |error: BlobError| DownloadError::Refused(error.to_string());
-        let (size, mut bytes) = self.inner.ports.blobs.open(&id.profile, &id.hash).await.map_err(gone)?;
+        let (size, mut bytes) = self
+            .inner
+            .ports
+            .blobs
+            .open(&id.profile, &id.hash)
+            .await
+            .map_err(gone)?;
         if size > limit {
             return Err(DownloadError::TooLarge { limit });
         }
@@ -123,6 +165,9 @@ impl ChatAdapter for Web {
     }
 
     async fn identify(&self) -> Result<Identity, Fault> {
-        Ok(Identity { id: OWNER.to_owned(), name: "the web chat".to_owned() })
+        Ok(Identity {
+            id: OWNER.to_owned(),
+            name: "the web chat".to_owned(),
+        })
     }
 }

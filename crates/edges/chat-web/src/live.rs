@@ -98,7 +98,9 @@ impl Subscription {
     pub async fn next(&mut self) -> Live {
         match self.news.recv().await {
             Ok(live) => live,
-            Err(broadcast::error::RecvError::Lagged(_) | broadcast::error::RecvError::Closed) => Live::Missed,
+            Err(broadcast::error::RecvError::Lagged(_) | broadcast::error::RecvError::Closed) => {
+                Live::Missed
+            }
         }
     }
 }
@@ -120,7 +122,11 @@ pub(crate) struct Channel {
 
 impl Channel {
     fn new() -> Self {
-        Self { gate: tokio::sync::Mutex::new(()), state: Mutex::default(), news: broadcast::Sender::new(BACKLOG) }
+        Self {
+            gate: tokio::sync::Mutex::new(()),
+            state: Mutex::default(),
+            news: broadcast::Sender::new(BACKLOG),
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -142,13 +148,20 @@ impl Channel {
             let state = self.state();
             (state.snapshot.clone(), self.news.subscribe())
         };
-        Subscription { snapshot, news, _channel: self }
+        Subscription {
+            snapshot,
+            news,
+            _channel: self,
+        }
     }
 
     pub(crate) fn entry(&self, entry: Visible, message: Option<String>) {
         self.tell(|state| {
             state.newest = state.newest.max(entry.id);
-            Some(Live::Entry { entry: Box::new(entry), message })
+            Some(Live::Entry {
+                entry: Box::new(entry),
+                message,
+            })
         });
     }
 
@@ -158,7 +171,9 @@ impl Channel {
                 state.snapshot.preview = Some(text.clone());
                 Some(Live::Preview(text))
             }
-            Preview::Text(_) | Preview::Clear => state.snapshot.preview.take().map(|_gone| Live::Clear),
+            Preview::Text(_) | Preview::Clear => {
+                state.snapshot.preview.take().map(|_gone| Live::Clear)
+            }
         });
     }
 
@@ -169,17 +184,31 @@ impl Channel {
             match activity {
                 Activity::Typing if run.busy => None,
                 Activity::Typing => {
-                    *run = Run { after, busy: true, steps: Vec::new() };
+                    *run = Run {
+                        after,
+                        busy: true,
+                        steps: Vec::new(),
+                    };
                     Some(Live::Busy { after })
                 }
                 Activity::ToolBegan { id, tool, detail } => {
                     if !run.busy {
-                        *run = Run { after, busy: true, steps: Vec::new() };
+                        *run = Run {
+                            after,
+                            busy: true,
+                            steps: Vec::new(),
+                        };
                     }
                     if run.steps.len() >= MOST_STEPS {
                         run.steps.remove(0);
                     }
-                    let step = Step { id, tool, detail: clip(&detail, DETAIL), result: None, failed: false };
+                    let step = Step {
+                        id,
+                        tool,
+                        detail: clip(&detail, DETAIL),
+                        result: None,
+                        failed: false,
+                    };
                     run.steps.push(step.clone());
                     Some(Live::Step(step))
                 }
@@ -234,7 +263,11 @@ mod tests {
     use super::*;
 
     fn began(id: usize) -> Activity {
-        Activity::ToolBegan { id: id.to_string(), tool: "shell".into(), detail: "ls".into() }
+        Activity::ToolBegan {
+            id: id.to_string(),
+            tool: "shell".into(),
+            detail: "ls".into(),
+        }
     }
 
     #[tokio::test]
@@ -242,7 +275,11 @@ mod tests {
         let channel = Arc::new(Channel::new());
         channel.activity(Activity::Typing);
         channel.activity(began(1));
-        channel.activity(Activity::ToolEnded { id: "1".into(), result: "a.txt".into(), failed: false });
+        channel.activity(Activity::ToolEnded {
+            id: "1".into(),
+            result: "a.txt".into(),
+            failed: false,
+        });
         channel.preview(Preview::Text("Hel".into()));
         let mut late = Arc::clone(&channel).subscribe();
         assert_eq!(late.snapshot.preview.as_deref(), Some("Hel"));

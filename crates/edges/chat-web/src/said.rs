@@ -1,6 +1,9 @@
 //! What a person says here, and how it becomes an event of the channel.
 
-use chat::{Event, FileHandle, FileKind, IdempotencyKey, Inbound, InboundFile, InboundKind, Place, Receipt, Sender, SenderId};
+use chat::{
+    Event, FileHandle, FileKind, IdempotencyKey, Inbound, InboundFile, InboundKind, Place, Receipt,
+    Sender, SenderId,
+};
 use sandbox::ArtifactRef;
 use serde_json::json;
 use waybill::{AccountId, Anchor, ChatKey, Conversation, Timestamp};
@@ -66,7 +69,10 @@ impl Said {
     /// Whether it can be sent at all.
     pub(crate) fn check(&self) -> Result<(), SayError> {
         let id_good = (1..=LONGEST_ID).contains(&self.message.len())
-            && self.message.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+            && self
+                .message
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         if !id_good {
             return Err(SayError::Id);
         }
@@ -89,7 +95,8 @@ impl Said {
 
     /// The key of its visible entry.
     pub(crate) fn visible_key(&self) -> IdempotencyKey {
-        let mut hasher = blake3::Hasher::new_derive_key("tidings web chat 2026-11 what a person said");
+        let mut hasher =
+            blake3::Hasher::new_derive_key("tidings web chat 2026-11 what a person said");
         hasher.update(self.event_key().as_bytes());
         let mut first = [0; 16];
         hasher.finalize_xof().fill(&mut first);
@@ -108,7 +115,11 @@ impl Said {
         let inbound = Inbound {
             chat: ChatKey::new(account.clone(), self.conversation.clone()),
             anchor: Anchor::new(self.message.clone()),
-            sender: Sender { id: SenderId::new(OWNER), name: None, bot: false },
+            sender: Sender {
+                id: SenderId::new(OWNER),
+                name: None,
+                bot: false,
+            },
             place: Place::Direct,
             kind: InboundKind::Message,
             text: self.text.clone(),
@@ -117,7 +128,11 @@ impl Said {
             forwarded_from: None,
             at,
         };
-        Event { key: self.event_key(), raw: raw.to_string(), parsed: Ok(Some(inbound)) }
+        Event {
+            key: self.event_key(),
+            raw: raw.to_string(),
+            parsed: Ok(Some(inbound)),
+        }
     }
 }
 
@@ -139,8 +154,10 @@ fn inbound_file(file: &ArtifactRef) -> InboundFile {
 
 /// Whether a text shows nothing: blanks, and characters without width.
 pub(crate) fn blank(text: &str) -> bool {
-    text.chars()
-        .all(|letter| letter.is_whitespace() || matches!(letter, '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}'))
+    text.chars().all(|letter| {
+        letter.is_whitespace()
+            || matches!(letter, '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
+    })
 }
 
 #[cfg(test)]
@@ -159,7 +176,11 @@ mod tests {
     #[test]
     fn a_message_of_blanks_is_not_sent() {
         for text in ["", " \n\t", "\u{200b}", "\u{feff} \u{2060}"] {
-            assert_eq!(said("c", "m", text).check(), Err(SayError::Empty), "{text:?}");
+            assert_eq!(
+                said("c", "m", text).check(),
+                Err(SayError::Empty),
+                "{text:?}"
+            );
         }
         assert_eq!(said("c", "m", "hi").check(), Ok(()));
     }
@@ -175,8 +196,14 @@ mod tests {
     fn the_same_message_id_in_two_conversations_is_two_messages() {
         let account = AccountId::parse("web").unwrap();
         let (one, other) = (said("a", "b-c", "hi"), said("a/b", "c", "hi"));
-        assert_ne!(one.event(&account, Timestamp::UNIX_EPOCH).key, other.event(&account, Timestamp::UNIX_EPOCH).key);
+        assert_ne!(
+            one.event(&account, Timestamp::UNIX_EPOCH).key,
+            other.event(&account, Timestamp::UNIX_EPOCH).key
+        );
         assert_ne!(one.visible_key(), other.visible_key());
-        assert_eq!(one.visible_key(), said("a", "b-c", "other words").visible_key());
+        assert_eq!(
+            one.visible_key(),
+            said("a", "b-c", "other words").visible_key()
+        );
     }
 }

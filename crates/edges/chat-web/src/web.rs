@@ -63,7 +63,9 @@ pub struct Web {
 
 impl fmt::Debug for Web {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("Web").field("options", &self.inner.options).finish_non_exhaustive()
+        out.debug_struct("Web")
+            .field("options", &self.inner.options)
+            .finish_non_exhaustive()
     }
 }
 
@@ -77,9 +79,13 @@ fn descriptor(options: &Options) -> Descriptor {
         file_in: options.attachment_bytes,
         photo: Some(PhotoRule {
             bytes: options.attachment_bytes,
-            types: ["image/png", "image/jpeg", "image/gif", "image/webp"].map(str::to_owned).to_vec(),
+            types: ["image/png", "image/jpeg", "image/gif", "image/webp"]
+                .map(str::to_owned)
+                .to_vec(),
         }),
-        voice: ["audio/ogg", "audio/mpeg", "audio/mp4", "audio/x-m4a"].map(str::to_owned).to_vec(),
+        voice: ["audio/ogg", "audio/mpeg", "audio/mp4", "audio/x-m4a"]
+            .map(str::to_owned)
+            .to_vec(),
         previews: true,
         typing_seconds: Some(5),
         grade: Grade::Keyed,
@@ -111,7 +117,12 @@ impl Web {
         said.check()?;
         let (answer, heard) = oneshot::channel();
         let deadline = tokio::time::Instant::now() + PATIENCE;
-        match tokio::time::timeout_at(deadline, self.inner.submit.send(Submission { said, answer })).await {
+        match tokio::time::timeout_at(
+            deadline,
+            self.inner.submit.send(Submission { said, answer }),
+        )
+        .await
+        {
             Ok(Ok(())) => {}
             Ok(Err(_closed)) => return Err(SayError::NotListening),
             Err(_late) => return Err(SayError::NotListening),
@@ -141,7 +152,12 @@ impl Web {
         }
     }
 
-    async fn keep(&self, sink: &dyn InboundSink, channel: &Channel, said: Said) -> Result<Heard, SayError> {
+    async fn keep(
+        &self,
+        sink: &dyn InboundSink,
+        channel: &Channel,
+        said: Said,
+    ) -> Result<Heard, SayError> {
         let account = &self.inner.options.account;
         let at = self.inner.ports.clock.now();
         sink.accept(account, vec![said.event(account, at)], None)
@@ -151,13 +167,18 @@ impl Web {
             conversation: said.conversation.clone(),
             author: VisibleAuthor::Person,
             key: said.visible_key(),
-            content: VisibleContent::Said { text: said.text, files: said.files },
+            content: VisibleContent::Said {
+                text: said.text,
+                files: said.files,
+            },
             at,
         };
         // If this fails the message is durable but not yet visible; the page says so and sends it again, which mends it.
         match self.inner.ports.visible.add(entry).await {
             Ok(Ok(visible)) => {
-                let heard = Heard { entry: chat::Receipt::new(visible.id.to_string()) };
+                let heard = Heard {
+                    entry: chat::Receipt::new(visible.id.to_string()),
+                };
                 channel.entry(visible, Some(said.message));
                 Ok(heard)
             }

@@ -17,8 +17,6 @@ use crate::openai_chat::{Decoder, Effort, Limits, Progress, encode};
 const ERROR_BODY: u64 = 64 << 10;
 /// How long an error's body may take.
 const ERROR_WAIT: Duration = Duration::from_secs(10);
-/// How long usage and `[DONE]` may follow the finish reason; the answer itself is whole by then.
-const AFTER_FINISH: Duration = Duration::from_secs(5);
 /// An event repeats the text in JSON, where a character may take six bytes.
 const ENVELOPE: usize = 64 << 10;
 
@@ -37,6 +35,8 @@ pub struct Options {
     pub idle: Duration,
     /// From the request to the first piece of the answer: a local server may have to load the model and read the whole prompt. 300 s by default.
     pub first_piece: Duration,
+    /// How long usage and `[DONE]` may follow the finish reason; the answer itself is whole by then. 5 s by default.
+    pub after_finish: Duration,
     /// Bounds of an answer.
     pub limits: Limits,
 }
@@ -52,6 +52,7 @@ impl Options {
             model: model.to_owned(),
             idle: Duration::from_secs(120),
             first_piece: Duration::from_secs(300),
+            after_finish: Duration::from_secs(5),
             limits: Limits::default(),
         }
     }
@@ -145,7 +146,7 @@ impl HttpModel {
                 // Comments keep the connection alive, and are no progress.
                 Progress::Waiting => self.options.first_piece.saturating_sub(begun.elapsed()),
                 Progress::Growing => self.options.idle,
-                Progress::Finishing => AFTER_FINISH,
+                Progress::Finishing => self.options.after_finish,
             };
             let piece = answer.chunk_within(wait).await;
             match piece {

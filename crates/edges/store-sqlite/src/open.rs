@@ -227,17 +227,24 @@ fn make(path: &Path) -> Result<(), OpenError> {
     File::open(&draft)
         .and_then(|file| file.sync_all())
         .map_err(at_file)?;
-    rustix::fs::renameat_with(
-        rustix::fs::CWD,
-        &draft,
-        rustix::fs::CWD,
-        path,
-        rustix::fs::RenameFlags::NOREPLACE,
-    )
-    .map_err(|errno| at_file(errno.into()))?;
+    put(&draft, path).map_err(at_file)?;
     File::open(folder)
         .and_then(|folder| folder.sync_all())
         .map_err(at_file)
+}
+
+/// Moves the finished draft to its place, never over something that came to stand there.
+fn put(draft: &Path, path: &Path) -> io::Result<()> {
+    use rustix::fs::{CWD, RenameFlags, renameat_with};
+    use rustix::io::Errno;
+    match renameat_with(CWD, draft, CWD, path, RenameFlags::NOREPLACE) {
+        // Some file systems can't promise that; the gateway's own lock keeps others away.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) if !path.exists() => {
+            fs::rename(draft, path)
+        }
+        Err(errno) => Err(errno.into()),
+        Ok(()) => Ok(()),
+    }
 }
 
 /// Makes a folder that only we can look into, with those above it.

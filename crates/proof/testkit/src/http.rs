@@ -38,7 +38,10 @@ impl Answer {
     /// The first header of this name (small letters).
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
-        self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+        self.headers
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value.as_str())
     }
 
     /// The body as text.
@@ -52,7 +55,8 @@ impl Answer {
     /// # Errors
     /// The body is no JSON; the error shows it.
     pub fn json(&self) -> anyhow::Result<serde_json::Value> {
-        serde_json::from_slice(&self.body).with_context(|| format!("no JSON ({}): {}", self.status, self.text()))
+        serde_json::from_slice(&self.body)
+            .with_context(|| format!("no JSON ({}): {}", self.status, self.text()))
     }
 }
 
@@ -76,7 +80,12 @@ impl Ask {
     }
 
     fn with_method(method: &str, path: impl Into<String>) -> Self {
-        Self { method: method.to_owned(), path: path.into(), headers: Vec::new(), body: Vec::new() }
+        Self {
+            method: method.to_owned(),
+            path: path.into(),
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
     }
 
     /// With a header. `Host` replaces the one that would be sent otherwise.
@@ -96,12 +105,17 @@ impl Ask {
     /// With JSON.
     #[must_use]
     pub fn json(self, value: &serde_json::Value) -> Self {
-        self.header("content-type", "application/json").body(value.to_string())
+        self.header("content-type", "application/json")
+            .body(value.to_string())
     }
 
     fn opening(&self, to: SocketAddr) -> String {
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
-        if !self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+        if !self
+            .headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case("host"))
+        {
             head += &format!("Host: {to}\r\n");
         }
         for (name, value) in &self.headers {
@@ -114,7 +128,14 @@ impl Ask {
     async fn open(&self, to: SocketAddr) -> anyhow::Result<(Reader, OwnedWriteHalf)> {
         let (read, mut write) = TcpStream::connect(to).await?.into_split();
         write.write_all(self.opening(to).as_bytes()).await?;
-        Ok((Reader { input: BufReader::new(read), chunked: false, left: Some(0) }, write))
+        Ok((
+            Reader {
+                input: BufReader::new(read),
+                chunked: false,
+                left: Some(0),
+            },
+            write,
+        ))
     }
 
     /// Sends it and reads the whole answer.
@@ -126,9 +147,17 @@ impl Ask {
             let (mut reader, mut write) = self.open(to).await?;
             // A server may answer before it has read all; that answer is what the test wants to see.
             let (sent, answer) = tokio::join!(write.write_all(&self.body), reader.answer());
-            answer.map_err(|error| if sent.is_err() { error.context("while the body was refused") } else { error })
+            answer.map_err(|error| {
+                if sent.is_err() {
+                    error.context("while the body was refused")
+                } else {
+                    error
+                }
+            })
         };
-        tokio::time::timeout(PATIENCE, exchange).await.context("no answer in time")?
+        tokio::time::timeout(PATIENCE, exchange)
+            .await
+            .context("no answer in time")?
     }
 
     /// Sends it and listens to the stream of events that comes back.
@@ -139,12 +168,23 @@ impl Ask {
         let opening = async {
             let (mut reader, write) = self.open(to).await?;
             let (status, headers) = reader.head().await?;
-            if status != 200 || !headers.iter().any(|(name, value)| name == "content-type" && value == "text/event-stream") {
+            if status != 200
+                || !headers
+                    .iter()
+                    .any(|(name, value)| name == "content-type" && value == "text/event-stream")
+            {
                 bail!("no stream of events: {status} {headers:?}");
             }
-            Ok(EventStream { reader, pending: Vec::new(), ready: VecDeque::new(), _open: write })
+            Ok(EventStream {
+                reader,
+                pending: Vec::new(),
+                ready: VecDeque::new(),
+                _open: write,
+            })
         };
-        tokio::time::timeout(PATIENCE, opening).await.context("no answer in time")?
+        tokio::time::timeout(PATIENCE, opening)
+            .await
+            .context("no answer in time")?
     }
 }
 
@@ -167,14 +207,25 @@ impl Reader {
 
     async fn head(&mut self) -> anyhow::Result<(u16, Vec<(String, String)>)> {
         let first = self.line().await?;
-        let status = first.split(' ').nth(1).and_then(|code| code.parse().ok()).with_context(|| format!("no status in '{first}'"))?;
+        let status = first
+            .split(' ')
+            .nth(1)
+            .and_then(|code| code.parse().ok())
+            .with_context(|| format!("no status in '{first}'"))?;
         let mut headers = Vec::new();
         loop {
             let line = self.line().await?;
-            let Some((name, value)) = line.split_once(':') else { break };
+            let Some((name, value)) = line.split_once(':') else {
+                break;
+            };
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let find = |name: &str| headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+        let find = |name: &str| {
+            headers
+                .iter()
+                .find(|(known, _)| known == name)
+                .map(|(_, value)| value.as_str())
+        };
         self.chunked = find("transfer-encoding") == Some("chunked");
         self.left = match status {
             204 | 304 => Some(0),
@@ -203,10 +254,16 @@ impl Reader {
     async fn answer(&mut self) -> anyhow::Result<Answer> {
         let (status, headers) = self.head().await?;
         let mut body = Vec::new();
-        while (self.chunked || self.left != Some(0)) && let Some(piece) = self.piece().await? {
+        while (self.chunked || self.left != Some(0))
+            && let Some(piece) = self.piece().await?
+        {
             body.extend(piece);
         }
-        Ok(Answer { status, headers, body })
+        Ok(Answer {
+            status,
+            headers,
+            body,
+        })
     }
 }
 
@@ -236,7 +293,9 @@ impl EventStream {
     /// # Errors
     /// Nothing came in time.
     pub async fn next(&mut self) -> anyhow::Result<Option<StreamEvent>> {
-        tokio::time::timeout(PATIENCE, self.read()).await.context("no event in time")?
+        tokio::time::timeout(PATIENCE, self.read())
+            .await
+            .context("no event in time")?
     }
 
     /// Reads on until an event of this type comes, passing over others.
@@ -245,7 +304,10 @@ impl EventStream {
     /// The stream ended, or nothing came in time.
     pub async fn until(&mut self, event: &str) -> anyhow::Result<StreamEvent> {
         loop {
-            let found = self.next().await?.with_context(|| format!("the stream ended before '{event}'"))?;
+            let found = self
+                .next()
+                .await?
+                .with_context(|| format!("the stream ended before '{event}'"))?;
             if found.event == event {
                 return Ok(found);
             }
@@ -257,7 +319,9 @@ impl EventStream {
             if let Some(event) = self.ready.pop_front() {
                 return Ok(Some(event));
             }
-            let Some(piece) = self.reader.piece().await? else { return Ok(None) };
+            let Some(piece) = self.reader.piece().await? else {
+                return Ok(None);
+            };
             self.pending.extend(piece);
             while let Some(end) = self.pending.windows(2).position(|pair| pair == b"\n\n") {
                 let block: Vec<u8> = self.pending.drain(..end + 2).collect();
@@ -268,7 +332,11 @@ impl EventStream {
 }
 
 fn parse(block: &str) -> Option<StreamEvent> {
-    let mut event = StreamEvent { id: None, event: String::new(), data: String::new() };
+    let mut event = StreamEvent {
+        id: None,
+        event: String::new(),
+        data: String::new(),
+    };
     for line in block.lines() {
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);

@@ -44,24 +44,43 @@ fn title(content: &VisibleContent) -> String {
             files.first().map_or("", |file| file.name.as_str())
         }
         VisibleContent::Said { text, .. } => text,
-        VisibleContent::Part { op: Op::Text(body), .. } => body.text(),
-        VisibleContent::Part { op: Op::File { artifact, .. }, .. } => &artifact.name,
+        VisibleContent::Part {
+            op: Op::Text(body), ..
+        } => body.text(),
+        VisibleContent::Part {
+            op: Op::File { artifact, .. },
+            ..
+        } => &artifact.name,
     };
-    text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(60).collect()
+    text.split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .chars()
+        .take(60)
+        .collect()
 }
 
 #[async_trait]
 impl VisibleLog for MemoryVisible {
     async fn open(&self, row: ConversationRow) -> Result<(), StoreError> {
         let mut book = self.book()?;
-        if !book.rows.iter().any(|known| known.conversation == row.conversation) {
+        if !book
+            .rows
+            .iter()
+            .any(|known| known.conversation == row.conversation)
+        {
             book.rows.push(row);
         }
         Ok(())
     }
 
     async fn conversation(&self, id: &Conversation) -> Result<Option<ConversationRow>, StoreError> {
-        Ok(self.book()?.rows.iter().find(|row| row.conversation == *id).cloned())
+        Ok(self
+            .book()?
+            .rows
+            .iter()
+            .find(|row| row.conversation == *id)
+            .cloned())
     }
 
     async fn conversations(&self, most: usize) -> Result<Vec<ConversationRow>, StoreError> {
@@ -77,18 +96,33 @@ impl VisibleLog for MemoryVisible {
             return Ok(Err(Receipt::new(there.id.to_string())));
         }
         let id = i64::try_from(book.entries.len()).unwrap_or(i64::MAX - 1) + 1;
-        if let Some(row) = book.rows.iter_mut().find(|row| row.conversation == entry.conversation) {
+        if let Some(row) = book
+            .rows
+            .iter_mut()
+            .find(|row| row.conversation == entry.conversation)
+        {
             row.touched_at = entry.at;
             if row.title.is_empty() {
                 row.title = title(&entry.content);
             }
         }
-        let visible = Visible { id, author: entry.author, content: entry.content, at: entry.at };
-        book.entries.push((entry.conversation, entry.key, visible.clone()));
+        let visible = Visible {
+            id,
+            author: entry.author,
+            content: entry.content,
+            at: entry.at,
+        };
+        book.entries
+            .push((entry.conversation, entry.key, visible.clone()));
         Ok(Ok(visible))
     }
 
-    async fn entries(&self, conversation: &Conversation, after: i64, most: usize) -> Result<Vec<Visible>, StoreError> {
+    async fn entries(
+        &self,
+        conversation: &Conversation,
+        after: i64,
+        most: usize,
+    ) -> Result<Vec<Visible>, StoreError> {
         let book = self.book()?;
         let mut found: Vec<Visible> = book
             .entries
@@ -132,7 +166,10 @@ impl AccessStore for MemoryAccess {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let mut doors = self.doors();
-        let good = doors.logins.remove(&token).is_some_and(|expires_at| expires_at > now);
+        let good = doors
+            .logins
+            .remove(&token)
+            .is_some_and(|expires_at| expires_at > now);
         if good {
             doors.sessions.insert(session, session_expires_at);
         }
@@ -140,7 +177,11 @@ impl AccessStore for MemoryAccess {
     }
 
     async fn is_open(&self, session: TokenHash, now: Timestamp) -> Result<bool, StoreError> {
-        Ok(self.doors().sessions.get(&session).is_some_and(|expires_at| *expires_at > now))
+        Ok(self
+            .doors()
+            .sessions
+            .get(&session)
+            .is_some_and(|expires_at| *expires_at > now))
     }
 
     async fn log_out(&self, session: TokenHash) -> Result<(), StoreError> {

@@ -45,9 +45,15 @@ async fn a_picture_is_shown_in_place_and_keeps_its_name() {
     let world = World::new().await;
     let cookie = world.log_in().await;
     let conversation = world.conversation(&cookie).await;
-    let stored = world.upload(&cookie, &conversation, "gr%C3%BC%C3%9Fe.png", PNG).await.json().unwrap();
+    let stored = world
+        .upload(&cookie, &conversation, "gr%C3%BC%C3%9Fe.png", PNG)
+        .await
+        .json()
+        .unwrap();
     assert_eq!(stored["name"], "grüße.png");
-    let file = world.send(Ask::get(stored["url"].as_str().unwrap()).header("cookie", &cookie)).await;
+    let file = world
+        .send(Ask::get(stored["url"].as_str().unwrap()).header("cookie", &cookie))
+        .await;
     assert_eq!(file.header("content-type"), Some("image/png"));
     assert_eq!(
         file.header("content-disposition"),
@@ -55,10 +61,15 @@ async fn a_picture_is_shown_in_place_and_keeps_its_name() {
     );
     assert_eq!(file.body, PNG);
 
-    let part = Ask::get(stored["url"].as_str().unwrap()).header("cookie", &cookie).header("range", "bytes=1-3");
+    let part = Ask::get(stored["url"].as_str().unwrap())
+        .header("cookie", &cookie)
+        .header("range", "bytes=1-3");
     let part = world.send(part).await;
     assert_eq!((part.status, part.text().as_str()), (206, "PNG"));
-    assert_eq!(part.header("content-range"), Some(format!("bytes 1-3/{}", PNG.len()).as_str()));
+    assert_eq!(
+        part.header("content-range"),
+        Some(format!("bytes 1-3/{}", PNG.len()).as_str())
+    );
 }
 
 #[tokio::test]
@@ -67,12 +78,19 @@ async fn a_file_that_is_too_large_is_refused_in_words() {
     let cookie = world.log_in().await;
     let conversation = world.conversation(&cookie).await;
     let large = vec![b'x'; usize::try_from(LIMIT).unwrap() + 1];
-    let refused = world.upload(&cookie, &conversation, "large.bin", &large).await;
+    let refused = world
+        .upload(&cookie, &conversation, "large.bin", &large)
+        .await;
     assert_eq!(refused.status, 413);
     let error = refused.json().unwrap();
     assert_eq!(error["error"]["code"], "too_large");
-    assert_eq!(error["error"]["text"], "large.bin is larger than 97 KB, the most that can be sent");
-    let just = world.upload(&cookie, &conversation, "just.bin", large.get(1..).unwrap()).await;
+    assert_eq!(
+        error["error"]["text"],
+        "large.bin is larger than 97 KB, the most that can be sent"
+    );
+    let just = world
+        .upload(&cookie, &conversation, "just.bin", large.get(1..).unwrap())
+        .await;
     assert_eq!(just.status, 201);
 }
 
@@ -81,18 +99,31 @@ async fn a_message_brings_its_files_along() {
     let world = World::new().await;
     let cookie = world.log_in().await;
     let conversation = world.conversation(&cookie).await;
-    let stored = world.upload(&cookie, &conversation, "a.png", PNG).await.json().unwrap();
+    let stored = world
+        .upload(&cookie, &conversation, "a.png", PNG)
+        .await
+        .json()
+        .unwrap();
     let message = json!({ "id": "m1", "files": [{ "hash": stored["hash"], "name": "a.png" }] });
-    assert_eq!(world.say(&cookie, &conversation, &message).await.status, 202);
+    assert_eq!(
+        world.say(&cookie, &conversation, &message).await.status,
+        202
+    );
     let heard = world.heard();
-    assert_eq!(heard[0].files[0].handle.as_str(), format!("default/{}", stored["hash"].as_str().unwrap()));
+    assert_eq!(
+        heard[0].files[0].handle.as_str(),
+        format!("default/{}", stored["hash"].as_str().unwrap())
+    );
     assert_eq!(heard[0].files[0].mime.as_deref(), Some("image/png"));
     let entries = world.entries(&cookie, &conversation).await;
     assert_eq!(entries[0]["files"][0]["look"], "image");
     assert_eq!(entries[0]["files"][0]["url"], stored["url"]);
 
     let foreign = json!({ "id": "m2", "files": [{ "hash": "00".repeat(32), "name": "a.png" }] });
-    assert_eq!(world.say(&cookie, &conversation, &foreign).await.status, 404);
+    assert_eq!(
+        world.say(&cookie, &conversation, &foreign).await.status,
+        404
+    );
     assert_eq!(world.heard().len(), 1);
 }
 
@@ -102,15 +133,29 @@ async fn a_document_is_a_card_even_if_it_is_a_picture() {
     let cookie = world.log_in().await;
     let conversation = world.conversation(&cookie).await;
     let blob = world.blobs.put(&profile(), "chart.png", PNG);
-    let artifact = ArtifactRef { profile: profile(), blob, name: "../chart.png".into(), taken: Taken::Received };
+    let artifact = ArtifactRef {
+        profile: profile(),
+        blob,
+        name: "../chart.png".into(),
+        taken: Taken::Received,
+    };
     for (key, shape) in [(1, Shape::Photo), (2, Shape::Document)] {
         let caption = Some(Body::Markdown("**Chart**".into()));
-        let op = Op::File { artifact: artifact.clone(), shape, caption };
+        let op = Op::File {
+            artifact: artifact.clone(),
+            shape,
+            caption,
+        };
         world.deliver(&conversation, &op, key).await.unwrap();
     }
     let entries = world.entries(&cookie, &conversation).await;
     assert_eq!(entries[0]["files"][0]["look"], "image");
     assert_eq!(entries[0]["files"][0]["name"], "chart.png");
-    assert!(entries[0]["html"].as_str().unwrap().contains("<strong>Chart</strong>"));
+    assert!(
+        entries[0]["html"]
+            .as_str()
+            .unwrap()
+            .contains("<strong>Chart</strong>")
+    );
     assert_eq!(entries[1]["files"][0]["look"], "card");
 }

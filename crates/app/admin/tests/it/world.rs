@@ -4,10 +4,13 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use async_trait::async_trait;
-use chat::{Accepted, ChatAdapter as _, Delivery, Event, Fault, IdempotencyKey, Inbound, InboundSink, Op, SinkError};
-use chat_web::Web;
 use crate::admin;
+use async_trait::async_trait;
+use chat::{
+    Accepted, ChatAdapter as _, Delivery, Event, Fault, IdempotencyKey, Inbound, InboundSink, Op,
+    SinkError,
+};
+use chat_web::Web;
 use serde_json::{Value, json};
 use testkit::blobs::MemoryBlobs;
 use testkit::clock::{CountingIds, ManualClock};
@@ -27,7 +30,12 @@ struct Inbox {
 
 #[async_trait]
 impl InboundSink for Inbox {
-    async fn accept(&self, _: &AccountId, events: Vec<Event>, _: Option<String>) -> Result<Accepted, SinkError> {
+    async fn accept(
+        &self,
+        _: &AccountId,
+        events: Vec<Event>,
+        _: Option<String>,
+    ) -> Result<Accepted, SinkError> {
         let mut accepted = Accepted::default();
         for event in events {
             if self.keys.lock().unwrap().insert(event.key) {
@@ -53,7 +61,10 @@ impl admin::StatusPort for Standing {
     fn status(&self) -> admin::Status {
         admin::Status {
             ready: true,
-            profiles: vec![admin::ProfileStatus { id: profile(), model: "demo".into() }],
+            profiles: vec![admin::ProfileStatus {
+                id: profile(),
+                model: "demo".into(),
+            }],
             sandbox: "process".into(),
             channels: Vec::new(),
         }
@@ -83,8 +94,15 @@ impl World {
         let access = Arc::new(MemoryAccess::default());
         let clock = Arc::new(ManualClock::default());
         let web = Web::new(
-            chat_web::Options { account: AccountId::parse("web").unwrap(), attachment_bytes: LIMIT },
-            chat_web::Ports { visible: visible.clone(), blobs: blobs.clone(), clock: clock.clone() },
+            chat_web::Options {
+                account: AccountId::parse("web").unwrap(),
+                attachment_bytes: LIMIT,
+            },
+            chat_web::Ports {
+                visible: visible.clone(),
+                blobs: blobs.clone(),
+                clock: clock.clone(),
+            },
         );
         let inbox = Arc::new(Inbox::default());
         let mut listening = JoinSet::new();
@@ -100,7 +118,10 @@ impl World {
             clock: clock.clone(),
             ids: Arc::new(CountingIds::default()),
             status: Arc::new(Standing),
-            profiles: vec![admin::ProfileCard { id: profile(), description: String::new() }],
+            profiles: vec![admin::ProfileCard {
+                id: profile(),
+                description: String::new(),
+            }],
             attachment_bytes: LIMIT,
             hosts: Vec::new(),
         };
@@ -114,7 +135,17 @@ impl World {
             };
             admin::serve(listener, options, stop).await.unwrap();
         });
-        Self { address, web, access, blobs, clock, inbox, stop: Some(stop), serving, _listening: listening }
+        Self {
+            address,
+            web,
+            access,
+            blobs,
+            clock,
+            inbox,
+            stop: Some(stop),
+            serving,
+            _listening: listening,
+        }
     }
 
     pub(crate) async fn send(&self, ask: Ask) -> Answer {
@@ -123,7 +154,9 @@ impl World {
 
     /// A login link's path.
     pub(crate) async fn link(&self) -> String {
-        let token = admin::new_login(self.access.as_ref(), self.clock.as_ref()).await.unwrap();
+        let token = admin::new_login(self.access.as_ref(), self.clock.as_ref())
+            .await
+            .unwrap();
         format!("/login?token={}", token.reveal())
     }
 
@@ -131,11 +164,19 @@ impl World {
     pub(crate) async fn log_in(&self) -> String {
         let answer = self.send(Ask::get(self.link().await)).await;
         assert_eq!(answer.status, 303);
-        answer.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
+        answer
+            .header("set-cookie")
+            .unwrap()
+            .split(';')
+            .next()
+            .unwrap()
+            .to_owned()
     }
 
     pub(crate) async fn conversation(&self, cookie: &str) -> String {
-        let ask = Ask::post("/api/conversations").header("cookie", cookie).json(&json!({ "profile": "default" }));
+        let ask = Ask::post("/api/conversations")
+            .header("cookie", cookie)
+            .json(&json!({ "profile": "default" }));
         let answer = self.send(ask).await;
         assert_eq!(answer.status, 201, "{}", answer.text());
         answer.json().unwrap()["id"].as_str().unwrap().to_owned()
@@ -143,28 +184,54 @@ impl World {
 
     pub(crate) async fn say(&self, cookie: &str, conversation: &str, message: &Value) -> Answer {
         let path = format!("/api/conversations/{conversation}/messages");
-        self.send(Ask::post(path).header("cookie", cookie).json(message)).await
+        self.send(Ask::post(path).header("cookie", cookie).json(message))
+            .await
     }
 
-    pub(crate) async fn upload(&self, cookie: &str, conversation: &str, name: &str, bytes: &[u8]) -> Answer {
+    pub(crate) async fn upload(
+        &self,
+        cookie: &str,
+        conversation: &str,
+        name: &str,
+        bytes: &[u8],
+    ) -> Answer {
         let path = format!("/api/conversations/{conversation}/files?name={name}");
-        self.send(Ask::post(path).header("cookie", cookie).body(bytes)).await
+        self.send(Ask::post(path).header("cookie", cookie).body(bytes))
+            .await
     }
 
     pub(crate) async fn entries(&self, cookie: &str, conversation: &str) -> Vec<Value> {
         let path = format!("/api/conversations/{conversation}/messages");
         let answer = self.send(Ask::get(path).header("cookie", cookie)).await;
-        answer.json().unwrap()["entries"].as_array().unwrap().clone()
+        answer.json().unwrap()["entries"]
+            .as_array()
+            .unwrap()
+            .clone()
     }
 
     pub(crate) fn chat(&self, conversation: &str) -> ChatKey {
-        ChatKey::new(AccountId::parse("web").unwrap(), Conversation::new(conversation).unwrap())
+        ChatKey::new(
+            AccountId::parse("web").unwrap(),
+            Conversation::new(conversation).unwrap(),
+        )
     }
 
-    pub(crate) async fn deliver(&self, conversation: &str, op: &Op, key: u8) -> Result<chat::Receipt, Fault> {
+    pub(crate) async fn deliver(
+        &self,
+        conversation: &str,
+        op: &Op,
+        key: u8,
+    ) -> Result<chat::Receipt, Fault> {
         let chat = self.chat(conversation);
         let key = IdempotencyKey::new([key; 16]);
-        let delivery = Delivery { chat: &chat, anchor: None, op, key, may_be_repeat: false, silent: false };
+        let delivery = Delivery {
+            chat: &chat,
+            anchor: None,
+            op,
+            key,
+            may_be_repeat: false,
+            silent: false,
+        };
         self.web.deliver(delivery, self.blobs.as_ref()).await
     }
 

@@ -6,7 +6,10 @@ use super::*;
 const US: i64 = 777_001;
 
 fn me() -> Me {
-    Me { id: US, username: "Tidings_Bot".to_owned() }
+    Me {
+        id: US,
+        username: "Tidings_Bot".to_owned(),
+    }
 }
 
 fn account() -> AccountId {
@@ -23,13 +26,20 @@ fn message(fields: Value) -> Value {
         "message_id": 5, "date": 1_767_225_600, "chat": {"id": 111, "type": "private", "first_name": "Ann"},
         "from": {"id": 111, "is_bot": false, "first_name": "Ann", "last_name": "Lee", "username": "ann"},
     });
-    message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    message
+        .as_object_mut()
+        .unwrap()
+        .extend(fields.as_object().unwrap().clone());
     message
 }
 
 fn in_group(fields: Value) -> Value {
-    let mut message = message(json!({"chat": {"id": -1_001_000, "type": "supergroup", "title": "Team"}}));
-    message.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    let mut message =
+        message(json!({"chat": {"id": -1_001_000, "type": "supergroup", "title": "Team"}}));
+    message
+        .as_object_mut()
+        .unwrap()
+        .extend(fields.as_object().unwrap().clone());
     message
 }
 
@@ -53,7 +63,10 @@ fn a_private_message() {
     assert_eq!(inbound.sender.id.as_str(), "111");
     assert_eq!(inbound.sender.name.as_deref(), Some("Ann Lee"));
     assert!(!inbound.sender.bot);
-    assert_eq!((inbound.place, inbound.kind, inbound.text.as_str()), (Place::Direct, InboundKind::Message, "hello"));
+    assert_eq!(
+        (inbound.place, inbound.kind, inbound.text.as_str()),
+        (Place::Direct, InboundKind::Message, "hello")
+    );
     assert_eq!(inbound.at.as_second(), 1_767_225_600);
 }
 
@@ -63,10 +76,25 @@ fn a_key_does_not_depend_on_the_updates_number() {
     let hello = || message(json!({"text": "hello"}));
     assert_eq!(key(json!({"update_id": 100, "message": hello()})), "m111:5");
     assert_eq!(key(json!({"update_id": 900, "message": hello()})), "m111:5");
-    assert_eq!(key(json!({"update_id": 101, "edited_message": message(json!({"text": "x", "edit_date": 7}))})), "e111:5:7");
-    assert_eq!(key(json!({"update_id": 102, "edited_message": message(json!({"text": "y", "edit_date": 8}))})), "e111:5:8");
+    assert_eq!(
+        key(
+            json!({"update_id": 101, "edited_message": message(json!({"text": "x", "edit_date": 7}))})
+        ),
+        "e111:5:7"
+    );
+    assert_eq!(
+        key(
+            json!({"update_id": 102, "edited_message": message(json!({"text": "y", "edit_date": 8}))})
+        ),
+        "e111:5:8"
+    );
     assert_eq!(key(json!({"update_id": 103, "poll": {}})), "u103");
-    assert_eq!(key(json!({"update_id": 104, "message": {"chat": {"id": 111}, "message_id": 6, "date": "never"}})), "m111:6");
+    assert_eq!(
+        key(
+            json!({"update_id": 104, "message": {"chat": {"id": 111}, "message_id": 6, "date": "never"}})
+        ),
+        "m111:6"
+    );
     assert_eq!(key(json!({"update_id": 105, "message": 7})), "u105");
     assert_eq!(key(json!({"message": {}})), "x0:0");
     assert_eq!(key(json!("nonsense")), "x0:0");
@@ -75,7 +103,10 @@ fn a_key_does_not_depend_on_the_updates_number() {
 #[test]
 fn an_edit_is_an_edit() {
     let update = json!({"update_id": 1, "edited_message": message(json!({"text": "/restart", "edit_date": 7}))});
-    assert_eq!(read(&update).parsed.unwrap().unwrap().kind, InboundKind::Edit);
+    assert_eq!(
+        read(&update).parsed.unwrap().unwrap().kind,
+        InboundKind::Edit
+    );
 }
 
 #[test]
@@ -125,21 +156,38 @@ fn whether_we_are_meant_in_a_group() {
     let command = |text: &str, length: usize| json!({"text": text, "entities": [{"type": "bot_command", "offset": 0, "length": length}]});
     assert!(addressed(mention("😀 @tidings_bot look")));
     assert!(!addressed(mention("😀 @another_bot look")));
-    assert!(!addressed(json!({"text": "write to @tidings_bot"})), "a code span or a link text is no mention");
-    assert!(addressed(json!({"text": "you there", "entities": [{"type": "text_mention", "offset": 0, "length": 3, "user": {"id": US}}]})));
-    assert!(addressed(json!({"caption": "@tidings_bot", "caption_entities": [{"type": "mention", "offset": 0, "length": 12}], "photo": [{"file_id": "p"}]})));
+    assert!(
+        !addressed(json!({"text": "write to @tidings_bot"})),
+        "a code span or a link text is no mention"
+    );
+    assert!(addressed(
+        json!({"text": "you there", "entities": [{"type": "text_mention", "offset": 0, "length": 3, "user": {"id": US}}]})
+    ));
+    assert!(addressed(
+        json!({"caption": "@tidings_bot", "caption_entities": [{"type": "mention", "offset": 0, "length": 12}], "photo": [{"file_id": "p"}]})
+    ));
     assert!(addressed(command("/new", 4)));
     assert!(addressed(command("/new@tidings_bot", 16)));
     assert!(!addressed(command("/new@another_bot", 16)));
-    assert!(!addressed(json!({"text": "see /new", "entities": [{"type": "bot_command", "offset": 4, "length": 4}]})));
+    assert!(!addressed(
+        json!({"text": "see /new", "entities": [{"type": "bot_command", "offset": 4, "length": 4}]})
+    ));
     let reply = |from: i64, more: Value| {
-        let mut target = in_group(json!({"from": {"id": from, "is_bot": true, "first_name": "T"}, "text": "earlier"}));
-        target.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let mut target = in_group(
+            json!({"from": {"id": from, "is_bot": true, "first_name": "T"}, "text": "earlier"}),
+        );
+        target
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         json!({"text": "and then?", "reply_to_message": target})
     };
     assert!(addressed(reply(US, json!({}))));
     assert!(!addressed(reply(5, json!({}))));
-    assert!(!addressed(reply(US, json!({"forum_topic_created": {}}))), "the message that made the topic is not what is answered");
+    assert!(
+        !addressed(reply(US, json!({"forum_topic_created": {}}))),
+        "the message that made the topic is not what is answered"
+    );
     assert!(!addressed(json!({"text": "talk among people"})));
 }
 
@@ -155,11 +203,15 @@ fn a_command_to_us_loses_our_name() {
 
 #[test]
 fn a_topic_is_a_thread_and_a_reply_in_a_group_is_not() {
-    let topic = heard(in_group(json!({"text": "x", "message_thread_id": 9, "is_topic_message": true})));
+    let topic = heard(in_group(
+        json!({"text": "x", "message_thread_id": 9, "is_topic_message": true}),
+    ));
     assert_eq!(topic.chat.to_string(), "home-bot:-1001000:9");
     let reply = heard(in_group(json!({"text": "x", "message_thread_id": 9})));
     assert_eq!(reply.chat.to_string(), "home-bot:-1001000");
-    let private = heard(message(json!({"text": "x", "message_thread_id": 4, "is_topic_message": true})));
+    let private = heard(message(
+        json!({"text": "x", "message_thread_id": 4, "is_topic_message": true}),
+    ));
     assert_eq!(private.chat.to_string(), "home-bot:111:4");
 }
 
@@ -171,29 +223,72 @@ fn who_speaks_as_a_chat_is_that_chat() {
     })));
     assert_eq!(anonymous.sender.id.as_str(), "-1001000");
     assert!(!anonymous.sender.bot);
-    let bot = heard(in_group(json!({"text": "x", "from": {"id": 6, "is_bot": true, "first_name": "Other"}})));
+    let bot = heard(in_group(
+        json!({"text": "x", "from": {"id": 6, "is_bot": true, "first_name": "Other"}}),
+    ));
     assert!(bot.sender.bot);
 }
 
 #[test]
 fn files_with_their_kind_and_name() {
     let table = [
-        (json!({"photo": [{"file_id": "s", "width": 90, "height": 60}, {"file_id": "l", "width": 640, "height": 480, "file_size": 9}, {"file_id": "m", "width": 320, "height": 240}]}), "l", FileKind::Photo, None),
-        (json!({"document": {"file_id": "d", "file_name": "report v2.pdf", "mime_type": "application/pdf"}}), "d", FileKind::Document, Some("report v2.pdf")),
-        (json!({"voice": {"file_id": "v", "duration": 3}}), "v", FileKind::Voice, None),
-        (json!({"audio": {"file_id": "a", "file_name": "song.mp3"}}), "a", FileKind::Audio, Some("song.mp3")),
-        (json!({"video": {"file_id": "w", "file_name": "clip.mp4"}}), "w", FileKind::Video, Some("clip.mp4")),
-        (json!({"video_note": {"file_id": "n"}}), "n", FileKind::Video, None),
-        (json!({"animation": {"file_id": "g", "file_name": "a.mp4"}, "document": {"file_id": "g", "file_name": "a.mp4"}}), "g", FileKind::Video, Some("a.mp4")),
+        (
+            json!({"photo": [{"file_id": "s", "width": 90, "height": 60}, {"file_id": "l", "width": 640, "height": 480, "file_size": 9}, {"file_id": "m", "width": 320, "height": 240}]}),
+            "l",
+            FileKind::Photo,
+            None,
+        ),
+        (
+            json!({"document": {"file_id": "d", "file_name": "report v2.pdf", "mime_type": "application/pdf"}}),
+            "d",
+            FileKind::Document,
+            Some("report v2.pdf"),
+        ),
+        (
+            json!({"voice": {"file_id": "v", "duration": 3}}),
+            "v",
+            FileKind::Voice,
+            None,
+        ),
+        (
+            json!({"audio": {"file_id": "a", "file_name": "song.mp3"}}),
+            "a",
+            FileKind::Audio,
+            Some("song.mp3"),
+        ),
+        (
+            json!({"video": {"file_id": "w", "file_name": "clip.mp4"}}),
+            "w",
+            FileKind::Video,
+            Some("clip.mp4"),
+        ),
+        (
+            json!({"video_note": {"file_id": "n"}}),
+            "n",
+            FileKind::Video,
+            None,
+        ),
+        (
+            json!({"animation": {"file_id": "g", "file_name": "a.mp4"}, "document": {"file_id": "g", "file_name": "a.mp4"}}),
+            "g",
+            FileKind::Video,
+            Some("a.mp4"),
+        ),
     ];
     for (fields, handle, kind, name) in table {
         let inbound = heard(message(fields.clone()));
         assert_eq!(inbound.files.len(), 1, "{fields}");
         let file = &inbound.files[0];
-        assert_eq!((file.handle.as_str(), file.kind, file.name.as_deref()), (handle, kind, name), "{fields}");
+        assert_eq!(
+            (file.handle.as_str(), file.kind, file.name.as_deref()),
+            (handle, kind, name),
+            "{fields}"
+        );
         assert_eq!(inbound.text, "");
     }
-    let captioned = heard(message(json!({"voice": {"file_id": "v"}, "caption": "listen", "caption_entities": [{"type": "bold", "offset": 0, "length": 6}]})));
+    let captioned = heard(message(
+        json!({"voice": {"file_id": "v"}, "caption": "listen", "caption_entities": [{"type": "bold", "offset": 0, "length": 6}]}),
+    ));
     assert_eq!(captioned.text, "**listen**");
     assert_eq!(captioned.files[0].mime.as_deref(), Some("audio/ogg"));
 }
@@ -201,18 +296,40 @@ fn files_with_their_kind_and_name() {
 #[test]
 fn what_has_no_words_becomes_a_line() {
     let sticker = |more: Value| {
-        let mut sticker = json!({"file_id": "s", "is_animated": false, "is_video": false, "emoji": "👍"});
-        sticker.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let mut sticker =
+            json!({"file_id": "s", "is_animated": false, "is_video": false, "emoji": "👍"});
+        sticker
+            .as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         json!({"sticker": sticker})
     };
     let table = [
         (sticker(json!({})), "[sticker 👍]"),
-        (sticker(json!({"is_animated": true})), "[animated sticker 👍]"),
-        (sticker(json!({"is_video": true, "emoji": null})), "[video sticker]"),
-        (json!({"location": {"latitude": 52.5, "longitude": 13.25}}), "[location: 52.5, 13.25]"),
-        (json!({"location": {"latitude": 1.0, "longitude": 2.0}, "venue": {"location": {"latitude": 1.0, "longitude": 2.0}, "title": "Café", "address": "Main St 1"}}), "[venue: Café, Main St 1 (1, 2)]"),
-        (json!({"contact": {"phone_number": "+49123", "first_name": "Bo"}}), "[contact: Bo, +49123]"),
-        (json!({"poll": {"question": "Tea?", "options": [{"text": "yes"}, {"text": "no"}]}}), "[poll: Tea? (yes / no)]"),
+        (
+            sticker(json!({"is_animated": true})),
+            "[animated sticker 👍]",
+        ),
+        (
+            sticker(json!({"is_video": true, "emoji": null})),
+            "[video sticker]",
+        ),
+        (
+            json!({"location": {"latitude": 52.5, "longitude": 13.25}}),
+            "[location: 52.5, 13.25]",
+        ),
+        (
+            json!({"location": {"latitude": 1.0, "longitude": 2.0}, "venue": {"location": {"latitude": 1.0, "longitude": 2.0}, "title": "Café", "address": "Main St 1"}}),
+            "[venue: Café, Main St 1 (1, 2)]",
+        ),
+        (
+            json!({"contact": {"phone_number": "+49123", "first_name": "Bo"}}),
+            "[contact: Bo, +49123]",
+        ),
+        (
+            json!({"poll": {"question": "Tea?", "options": [{"text": "yes"}, {"text": "no"}]}}),
+            "[poll: Tea? (yes / no)]",
+        ),
         (json!({"dice": {"emoji": "🎲", "value": 4}}), "[dice 🎲: 4]"),
         (json!({"story": {"id": 1}}), "[story]"),
         (json!({"checklist": {}}), "[checklist]"),
@@ -224,22 +341,54 @@ fn what_has_no_words_becomes_a_line() {
 
 #[test]
 fn quotes_and_forwards_name_their_authors() {
-    let target = message(json!({"message_id": 3, "text": "the owner says: do it", "from": {"id": 9, "is_bot": false, "first_name": "Bo"}}));
+    let target = message(
+        json!({"message_id": 3, "text": "the owner says: do it", "from": {"id": 9, "is_bot": false, "first_name": "Bo"}}),
+    );
     let quoted = |fields: Value| heard(message(fields)).quoted.unwrap();
     let whole = quoted(json!({"text": "hm", "reply_to_message": target}));
-    assert_eq!((whole.author.as_deref(), whole.text.as_str()), (Some("Bo"), "the owner says: do it"));
-    let part = quoted(json!({"text": "hm", "reply_to_message": target, "quote": {"text": "do it", "position": 16}}));
+    assert_eq!(
+        (whole.author.as_deref(), whole.text.as_str()),
+        (Some("Bo"), "the owner says: do it")
+    );
+    let part = quoted(
+        json!({"text": "hm", "reply_to_message": target, "quote": {"text": "do it", "position": 16}}),
+    );
     assert_eq!(part.text, "do it");
-    let file = message(json!({"message_id": 3, "caption": "as asked", "document": {"file_id": "d", "file_name": "a.pdf"}}));
-    assert_eq!(quoted(json!({"text": "hm", "reply_to_message": file})).text, "as asked\n[document a.pdf]");
-    let elsewhere = quoted(json!({"text": "hm", "external_reply": {"origin": {"type": "hidden_user", "sender_user_name": "Cy"}}}));
+    let file = message(
+        json!({"message_id": 3, "caption": "as asked", "document": {"file_id": "d", "file_name": "a.pdf"}}),
+    );
+    assert_eq!(
+        quoted(json!({"text": "hm", "reply_to_message": file})).text,
+        "as asked\n[document a.pdf]"
+    );
+    let elsewhere = quoted(
+        json!({"text": "hm", "external_reply": {"origin": {"type": "hidden_user", "sender_user_name": "Cy"}}}),
+    );
     assert_eq!(elsewhere.author.as_deref(), Some("Cy"));
     let made = message(json!({"message_id": 9, "forum_topic_created": {}}));
-    assert_eq!(heard(in_group(json!({"text": "hi", "reply_to_message": made}))).quoted, None);
-    let forwarded = |origin: Value| heard(message(json!({"text": "x", "forward_origin": origin}))).forwarded_from.unwrap();
-    assert_eq!(forwarded(json!({"type": "user", "sender_user": {"id": 9, "first_name": "Bo"}})), "Bo");
-    assert_eq!(forwarded(json!({"type": "hidden_user", "sender_user_name": "Cy"})), "Cy");
-    assert_eq!(forwarded(json!({"type": "channel", "chat": {"id": -1_005, "type": "channel", "title": "News"}})), "News");
+    assert_eq!(
+        heard(in_group(json!({"text": "hi", "reply_to_message": made}))).quoted,
+        None
+    );
+    let forwarded = |origin: Value| {
+        heard(message(json!({"text": "x", "forward_origin": origin})))
+            .forwarded_from
+            .unwrap()
+    };
+    assert_eq!(
+        forwarded(json!({"type": "user", "sender_user": {"id": 9, "first_name": "Bo"}})),
+        "Bo"
+    );
+    assert_eq!(
+        forwarded(json!({"type": "hidden_user", "sender_user_name": "Cy"})),
+        "Cy"
+    );
+    assert_eq!(
+        forwarded(
+            json!({"type": "channel", "chat": {"id": -1_005, "type": "channel", "title": "News"}})
+        ),
+        "News"
+    );
     assert_eq!(forwarded(json!({"type": "tomorrow"})), "somebody");
 }
 

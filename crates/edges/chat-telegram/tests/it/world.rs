@@ -4,10 +4,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use chat::ChatAdapter;
-use tidings_chat_telegram::{Options, Pace, Telegram};
 use conformance::chat::{Ability, ChatWorld, Seen, Trouble};
 use testkit::clock::ManualClock;
 use testkit::telegram::{Rule, Said, Telegram as Fake, Trouble as Fault};
+use tidings_chat_telegram::{Options, Pace, Telegram};
 use waybill::{AccountId, Anchor, ChatKey, Conversation, Secret, Thread};
 
 pub(crate) const TOKEN: &str = "777001:AAtest-SECRET_token";
@@ -56,7 +56,10 @@ impl World {
         let fake = Fake::start().await.unwrap();
         fake.add_bot(TOKEN, "tidings_bot");
         fake.open_chat(TOKEN, ANN);
-        Self { fake, clock: Arc::default() }
+        Self {
+            fake,
+            clock: Arc::default(),
+        }
     }
 
     pub(crate) fn telegram(&self, change: impl FnOnce(&mut Options)) -> Telegram {
@@ -73,7 +76,10 @@ impl World {
 }
 
 fn ids(chat: &ChatKey) -> (i64, Option<i64>) {
-    let thread = chat.thread.as_ref().map(|thread| thread.as_str().parse().unwrap());
+    let thread = chat
+        .thread
+        .as_ref()
+        .map(|thread| thread.as_str().parse().unwrap());
     (chat.conversation.as_str().parse().unwrap(), thread)
 }
 
@@ -102,7 +108,10 @@ impl ChatWorld for World {
         shown
             .into_iter()
             .map(|shown| Seen {
-                text: shown.file.as_ref().map_or(shown.text, |file| file.caption.clone().unwrap_or_default()),
+                text: shown
+                    .file
+                    .as_ref()
+                    .map_or(shown.text, |file| file.caption.clone().unwrap_or_default()),
                 file: shown.file.map(|file| (file.name, file.bytes)),
                 answers: shown.reply_to.map(|id| Anchor::new(id.to_string())),
             })
@@ -111,8 +120,12 @@ impl ChatWorld for World {
 
     fn trouble(&self, trouble: Trouble) -> Ability {
         match trouble {
-            Trouble::Flood(wait) => self.fake.script(Rule::on("sendMessage"), Fault::Flood(wait.as_secs())),
-            Trouble::LostAnswer => self.fake.script(Rule::on("sendMessage"), Fault::AcceptThenDrop),
+            Trouble::Flood(wait) => self
+                .fake
+                .script(Rule::on("sendMessage"), Fault::Flood(wait.as_secs())),
+            Trouble::LostAnswer => self
+                .fake
+                .script(Rule::on("sendMessage"), Fault::AcceptThenDrop),
             Trouble::Revoked => self.fake.revoke(TOKEN),
             Trouble::Restored => self.fake.restore(TOKEN),
         }
@@ -137,11 +150,15 @@ impl ChatWorld for World {
     }
 
     async fn sends(&self, name: &str, bytes: Bytes) {
-        self.fake.say(TOKEN, Said::document(name, "application/pdf", bytes).by(ANN, "Ann"));
+        self.fake.say(
+            TOKEN,
+            Said::document(name, "application/pdf", bytes).by(ANN, "Ann"),
+        );
     }
 
     async fn poison(&self) -> Ability {
-        let broken = serde_json::json!({"message": {"message_id": "not a number", "chat": [], "date": -1}});
+        let broken =
+            serde_json::json!({"message": {"message_id": "not a number", "chat": [], "date": -1}});
         self.fake.update(TOKEN, broken);
         Ability::Yes
     }

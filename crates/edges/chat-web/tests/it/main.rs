@@ -13,15 +13,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::{
-    Accepted, Activity, Body, ChatAdapter as _, Delivery, DownloadError, Event, Fault, FaultKind, FileHandle,
-    IdempotencyKey, InboundSink, Op, Preview, Shape, SinkError,
+    Accepted, Activity, Body, ChatAdapter as _, Delivery, DownloadError, Event, Fault, FaultKind,
+    FileHandle, IdempotencyKey, InboundSink, Op, Preview, Shape, SinkError,
 };
-use tidings_chat_web::{Live, Options, Ports, Said, SayError, Web};
 use sandbox::{ArtifactRef, BlobStore as _, Taken};
 use session::{ConversationRow, VisibleAuthor, VisibleLog as _};
 use testkit::blobs::MemoryBlobs;
 use testkit::clock::ManualClock;
 use testkit::visible::MemoryVisible;
+use tidings_chat_web::{Live, Options, Ports, Said, SayError, Web};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use waybill::{AccountId, ChatKey, Clock as _, Conversation, ProfileId};
@@ -36,7 +36,12 @@ struct Inbox {
 
 #[async_trait]
 impl InboundSink for Inbox {
-    async fn accept(&self, _: &AccountId, events: Vec<Event>, _: Option<String>) -> Result<Accepted, SinkError> {
+    async fn accept(
+        &self,
+        _: &AccountId,
+        events: Vec<Event>,
+        _: Option<String>,
+    ) -> Result<Accepted, SinkError> {
         let _pass = self.pass.acquire().await.unwrap();
         if self.broken.load(Ordering::SeqCst) {
             return Err(SinkError("the disk is full".into()));
@@ -76,8 +81,15 @@ impl World {
         let blobs = Arc::new(MemoryBlobs::default());
         let clock = Arc::new(ManualClock::default());
         let account = AccountId::parse("web").unwrap();
-        let options = Options { account: account.clone(), attachment_bytes: 1_000 };
-        let ports = Ports { visible: visible.clone(), blobs: blobs.clone(), clock: clock.clone() };
+        let options = Options {
+            account: account.clone(),
+            attachment_bytes: 1_000,
+        };
+        let ports = Ports {
+            visible: visible.clone(),
+            blobs: blobs.clone(),
+            clock: clock.clone(),
+        };
         let conversation = Conversation::new("c1").unwrap();
         let profile = ProfileId::parse("default").unwrap();
         let row = ConversationRow {
@@ -95,7 +107,15 @@ impl World {
         };
         let chat = ChatKey::new(account, conversation);
         let web = Web::new(options, ports);
-        Self { web, visible, blobs, inbox: Arc::new(inbox), chat, profile, tasks: JoinSet::new() }
+        Self {
+            web,
+            visible,
+            blobs,
+            inbox: Arc::new(inbox),
+            chat,
+            profile,
+            tasks: JoinSet::new(),
+        }
     }
 
     async fn new() -> Self {
@@ -112,16 +132,31 @@ impl World {
     }
 
     fn said(&self, id: &str, text: &str) -> Said {
-        Said { conversation: self.chat.conversation.clone(), message: id.into(), text: text.into(), files: Vec::new() }
+        Said {
+            conversation: self.chat.conversation.clone(),
+            message: id.into(),
+            text: text.into(),
+            files: Vec::new(),
+        }
     }
 
     async fn entries(&self) -> Vec<session::Visible> {
-        self.visible.entries(&self.chat.conversation, 0, 100).await.unwrap()
+        self.visible
+            .entries(&self.chat.conversation, 0, 100)
+            .await
+            .unwrap()
     }
 
     async fn deliver(&self, op: &Op, key: u8) -> Result<chat::Receipt, Fault> {
         let key = IdempotencyKey::new([key; 16]);
-        let delivery = Delivery { chat: &self.chat, anchor: None, op, key, may_be_repeat: false, silent: false };
+        let delivery = Delivery {
+            chat: &self.chat,
+            anchor: None,
+            op,
+            key,
+            may_be_repeat: false,
+            silent: false,
+        };
         self.web.deliver(delivery, self.blobs.as_ref()).await
     }
 }
@@ -145,7 +180,10 @@ async fn a_message_that_could_not_be_stored_is_not_shown_and_goes_through_later(
     let world = World::new().await;
     world.inbox.broken.store(true, Ordering::SeqCst);
     let refused = world.web.say(world.said("m1", "hello")).await;
-    assert!(matches!(refused, Err(SayError::NotStored(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(SayError::NotStored(_))),
+        "{refused:?}"
+    );
     assert!(world.entries().await.is_empty());
     world.inbox.broken.store(false, Ordering::SeqCst);
     world.web.say(world.said("m1", "hello")).await.unwrap();
@@ -192,7 +230,12 @@ async fn an_answer_never_stands_above_its_question() {
     let (question, answer) = tokio::join!(question, answer);
     question.unwrap();
     answer.unwrap();
-    let authors: Vec<_> = world.entries().await.iter().map(|entry| entry.author).collect();
+    let authors: Vec<_> = world
+        .entries()
+        .await
+        .iter()
+        .map(|entry| entry.author)
+        .collect();
     assert_eq!(authors, [VisibleAuthor::Person, VisibleAuthor::Agent]);
 }
 
@@ -201,29 +244,64 @@ async fn a_part_that_is_delivered_twice_shows_once() {
     let world = World::new().await;
     let receipt = world.deliver(&text("hello"), 7).await.unwrap();
     let again = world.deliver(&text("hello"), 7).await.unwrap_err();
-    assert_eq!(again.kind, FaultKind::Duplicate { receipt: Some(receipt) });
+    assert_eq!(
+        again.kind,
+        FaultKind::Duplicate {
+            receipt: Some(receipt)
+        }
+    );
     assert_eq!(world.entries().await.len(), 1);
 }
 
 #[tokio::test]
 async fn what_can_not_be_shown_is_refused_with_the_reason() {
     let world = World::new().await;
-    assert_eq!(world.deliver(&text(" \u{200b}\n"), 1).await.unwrap_err().kind, FaultKind::PermItem);
+    assert_eq!(
+        world
+            .deliver(&text(" \u{200b}\n"), 1)
+            .await
+            .unwrap_err()
+            .kind,
+        FaultKind::PermItem
+    );
 
-    let blob = world.blobs.put(&ProfileId::parse("other").unwrap(), "a.png", "bytes");
-    let artifact = ArtifactRef { profile: world.profile.clone(), blob, name: "a.png".into(), taken: Taken::Received };
-    let picture = Op::File { artifact, shape: Shape::Photo, caption: None };
+    let blob = world
+        .blobs
+        .put(&ProfileId::parse("other").unwrap(), "a.png", "bytes");
+    let artifact = ArtifactRef {
+        profile: world.profile.clone(),
+        blob,
+        name: "a.png".into(),
+        taken: Taken::Received,
+    };
+    let picture = Op::File {
+        artifact,
+        shape: Shape::Photo,
+        caption: None,
+    };
     let gone = world.deliver(&picture, 2).await.unwrap_err();
     assert_eq!(gone.kind, FaultKind::PermItem);
     assert!(gone.text.contains("a.png"), "{}", gone.text);
 
     let mut nowhere = World::new().await;
     nowhere.chat.conversation = Conversation::new("c2").unwrap();
-    assert_eq!(nowhere.deliver(&text("hello"), 3).await.unwrap_err().kind, FaultKind::PermChat);
+    assert_eq!(
+        nowhere.deliver(&text("hello"), 3).await.unwrap_err().kind,
+        FaultKind::PermChat
+    );
 
     world.visible.break_down(true);
-    assert_eq!(world.deliver(&text("hello"), 4).await.unwrap_err().kind, FaultKind::TempReject);
-    assert!(world.visible.entries(&world.chat.conversation, 0, 9).await.is_err());
+    assert_eq!(
+        world.deliver(&text("hello"), 4).await.unwrap_err().kind,
+        FaultKind::TempReject
+    );
+    assert!(
+        world
+            .visible
+            .entries(&world.chat.conversation, 0, 9)
+            .await
+            .is_err()
+    );
 }
 
 #[tokio::test]
@@ -232,7 +310,10 @@ async fn who_looks_sees_the_answer_grow_and_then_stand() {
     let mut looking = world.web.subscribe(&world.chat.conversation);
     world.web.say(world.said("m1", "hi")).await.unwrap();
     world.web.activity(&world.chat, Activity::Typing).await;
-    world.web.preview(&world.chat, Preview::Text("Hel".into())).await;
+    world
+        .web
+        .preview(&world.chat, Preview::Text("Hel".into()))
+        .await;
     world.web.preview(&world.chat, Preview::Clear).await;
     world.deliver(&text("Hello"), 1).await.unwrap();
     world.web.activity(&world.chat, Activity::Idle).await;
@@ -240,7 +321,10 @@ async fn who_looks_sees_the_answer_grow_and_then_stand() {
     assert_eq!(looking.next().await, Live::Busy { after: 1 });
     assert_eq!(looking.next().await, Live::Preview("Hel".into()));
     assert_eq!(looking.next().await, Live::Clear);
-    assert!(matches!(looking.next().await, Live::Entry { message: None, .. }));
+    assert!(matches!(
+        looking.next().await,
+        Live::Entry { message: None, .. }
+    ));
     assert_eq!(looking.next().await, Live::Idle);
 }
 
@@ -257,7 +341,10 @@ async fn an_uploaded_file_is_fetched_by_its_handle_up_to_the_limit() {
     let large = world.web.fetch(&handle, 9, into.as_mut()).await;
     assert!(matches!(large, Err(DownloadError::TooLarge { limit: 9 })));
     for wrong in ["", "../etc/passwd", "default/00"] {
-        let refused = world.web.fetch(&FileHandle::new(wrong), 9, into.as_mut()).await;
+        let refused = world
+            .web
+            .fetch(&FileHandle::new(wrong), 9, into.as_mut())
+            .await;
         assert!(matches!(refused, Err(DownloadError::Refused(_))), "{wrong}");
     }
 }
@@ -268,7 +355,11 @@ async fn listening_goes_on_after_it_was_interrupted() {
     world.web.say(world.said("m1", "one")).await.unwrap();
     world.tasks.shutdown().await;
     world.listen();
-    let second = tokio::time::timeout(Duration::from_secs(10), world.web.say(world.said("m2", "two"))).await;
+    let second = tokio::time::timeout(
+        Duration::from_secs(10),
+        world.web.say(world.said("m2", "two")),
+    )
+    .await;
     second.unwrap().unwrap();
     assert_eq!(world.entries().await.len(), 2);
 }

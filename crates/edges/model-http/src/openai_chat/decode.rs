@@ -144,7 +144,7 @@ impl Decoder {
         };
         let calls = match stop {
             StopReason::ToolUse => self.calls.finish(&self.stream),
-            StopReason::End | StopReason::Length | StopReason::Refused => self.calls.finish(&self.stream),
+            StopReason::End | StopReason::Length | StopReason::Refused => Vec::new(),
         };
         Ok(Reply {
             text: self.text,

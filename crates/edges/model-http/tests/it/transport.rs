@@ -16,6 +16,7 @@ fn options(server: &ModelServer) -> Options {
     let key = Secret::new("very-secret-key".to_owned());
     Options {
         idle: Duration::from_millis(400),
+        after_finish: Duration::from_millis(100),
         first_piece: Duration::from_millis(900),
         ..Options::new("acme", server.base_url(), "m-1", Some(key))
     }
@@ -186,6 +187,22 @@ async fn a_server_that_ends_without_its_marker() {
     assert_eq!(ask(&at(&server), "hi").await.1.unwrap().text, "Hi");
 }
 
+const FINISH: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+
+#[tokio::test]
+async fn a_cut_before_the_end_of_the_stream_is_a_cut() {
+    let told = failing(Turn::text("Hi").then_raw(FINISH).cut()).await;
+    assert!(matches!(told, ModelError::BrokeOff { .. }), "{told:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_never_closes_has_answered_all_the_same() {
+    let server = ModelServer::start().await.unwrap();
+    let gate = Gate::new();
+    server.push(Turn::text("Hi").then_raw(FINISH).pause_until(&gate));
+    assert_eq!(ask(&at(&server), "hi").await.1.unwrap().text, "Hi");
+}
+
 #[tokio::test]
 async fn a_server_that_falls_silent() {
     let gate = Gate::new();
@@ -288,6 +305,26 @@ async fn a_server_that_says_no() {
     ))
     .await;
     assert_eq!(inside.to_string(), "acme failed: HTTP 500: boom");
+}
+
+#[tokio::test]
+async fn a_model_that_thought_until_its_tokens_were_spent() {
+    let server = ModelServer::start().await.unwrap();
+    let body = r#"{"choices":[{"message":{"content":""},"finish_reason":"length"}],"usage":{"prompt_tokens":9,"completion_tokens":8000}}"#;
+    server.push(Turn::status(
+        200,
+        body,
+        &[("content-type", "application/json")],
+    ));
+    server.push(Turn::empty().then_reasoning("hm").finish("length"));
+    let model = at(&server);
+    for _ in 0..2 {
+        let answer = ask(&model, "hi").await.1.unwrap();
+        assert_eq!(
+            (answer.stop, answer.text.as_str()),
+            (StopReason::Length, "")
+        );
+    }
 }
 
 #[tokio::test]

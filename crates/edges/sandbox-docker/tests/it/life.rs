@@ -411,7 +411,7 @@ async fn the_engine_says_who_it_is() {
 async fn a_child_without_the_mark_dies_with_its_parents() {
     let bench = bench().await;
     bench.say("true").await;
-    let beat = "while :; do date > /workspace/beat; done";
+    let beat = "while :; do echo beat >> /workspace/beat; sleep 0.1; done";
     let command = Exec {
         timeout: Duration::from_secs(2),
         ..exec(&format!(
@@ -456,4 +456,28 @@ async fn commands_run_as_whoever_owns_the_folders() {
     assert_eq!(bench.say("cat /inbox/given.txt").await, "given");
     let output = bench.run("rm -f /inbox/given.txt; touch /etc/new").await;
     assert_ne!(output.exit, Exit::Code(0));
+}
+
+#[tokio::test]
+async fn a_command_out_of_time_does_not_cost_the_container() {
+    let bench = bench().await;
+    bench.say("echo kept > /tmp/kept").await;
+    for command in [
+        "sleep 1000",
+        "sleep 1000 & sleep 1001 | cat",
+        "trap '' TERM INT HUP; while :; do :; done",
+    ] {
+        let command = Exec {
+            timeout: Duration::from_millis(500),
+            ..exec(command)
+        };
+        let output = bench
+            .port
+            .exec(&bench.scope("work"), &bench.spec, command)
+            .await
+            .unwrap();
+        assert_eq!(output.exit, Exit::TimedOut);
+    }
+    let output = bench.run("cat /tmp/kept").await;
+    assert_eq!((text(&output).as_str(), output.note), ("kept\n", None));
 }

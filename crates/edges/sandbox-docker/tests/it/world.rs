@@ -16,20 +16,20 @@ use tidings_sandbox_docker::{DockerSandbox, Options};
 
 static WORLDS: AtomicU32 = AtomicU32::new(0);
 
-pub struct World {
-    pub install: String,
-    pub driver: DockerSandbox,
+pub(crate) struct World {
+    pub(crate) install: String,
+    pub(crate) driver: DockerSandbox,
     home: TempDir,
     image: String,
 }
 
 impl World {
-    pub fn options(&self) -> Options {
+    pub(crate) fn options(&self) -> Options {
         options(&self.install, self.home.path(), None)
     }
 }
 
-pub fn options(install: &str, home: &Path, socket: Option<String>) -> Options {
+pub(crate) fn options(install: &str, home: &Path, socket: Option<String>) -> Options {
     Options {
         install: install.to_owned(),
         socket,
@@ -87,7 +87,7 @@ impl SandboxWorld for World {
 
 impl World {
     /// Ids of this world's containers, running or not.
-    pub fn containers(&self) -> Vec<String> {
+    pub(crate) fn containers(&self) -> Vec<String> {
         let label = format!("label=tidings.install={}", self.install);
         docker(&["ps", "--all", "--quiet", "--no-trunc", "--filter", &label])
             .split_whitespace()
@@ -109,7 +109,7 @@ impl Drop for World {
 }
 
 /// What the command line client says: another way to the engine than the one under test.
-pub fn docker(arguments: &[&str]) -> String {
+pub(crate) fn docker(arguments: &[&str]) -> String {
     let said = Command::new("docker").args(arguments).output().unwrap();
     String::from_utf8_lossy(&said.stdout).trim().to_owned()
 }

@@ -78,7 +78,7 @@ fn work(plan: Inner, standing: Protections) -> Result<i32, Stop> {
     Ok(0)
 }
 
-/// Ends all if the gateway goes, even where the first stage could not watch.
+/// Ends all if the gateway goes: then nobody holds the other end of standard error.
 fn watch_gateway() -> Result<(), Stop> {
     use std::os::fd::AsFd as _;
 

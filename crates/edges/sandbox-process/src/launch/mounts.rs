@@ -48,7 +48,7 @@ pub(super) fn build(
     devices::make()?;
     for bind in &plan.binds {
         // Closed before the next one's place is made: nothing may be made in a folder that is only shown.
-        show(bind)?;
+        close(&[show(bind)?], bind.access)?;
     }
     tune(proc::close)?;
 

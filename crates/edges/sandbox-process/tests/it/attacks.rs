@@ -345,3 +345,40 @@ async fn the_gateways_own_environment_and_secrets_never_reach_a_command_line() {
         "the gateway's own environment stays outside: {seen}"
     );
 }
+
+#[tokio::test]
+async fn the_mounts_alone_would_keep_what_is_shown_from_being_written() {
+    let bench = Here::build().await;
+    let table = bench.say("cut -d' ' -f5,6 /proc/self/mountinfo").await;
+    let writable = [
+        "/workspace",
+        "/root",
+        "/tmp",
+        "/shared",
+        "/dev/shm",
+        "/dev/pts",
+        "/proc",
+    ];
+    // Devices are shown as they are; closed files of /proc are all the device null.
+    let device = |place: &str| place.starts_with("/dev/") || place.starts_with("/proc/");
+    for place in ["/", "/usr", "/inbox", "/shown", "/secrets", "/proc/sys"] {
+        assert!(
+            table
+                .lines()
+                .any(|line| line.split(' ').next() == Some(place)),
+            "{place} in {table}"
+        );
+    }
+    for line in table.lines() {
+        let (place, options) = line.split_once(' ').unwrap();
+        let has = |option: &str| options.split(',').any(|one| one == option);
+        if writable.contains(&place) {
+            assert!(has("rw") && has("nosuid"), "{line}");
+        } else if !device(place) {
+            assert!(has("ro") && has("nosuid") && has("nodev"), "{line}");
+        }
+        if place == "/proc/sys" {
+            assert!(has("ro"), "{line}");
+        }
+    }
+}

@@ -5,11 +5,12 @@
 mod mime;
 mod writer;
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
@@ -34,6 +35,34 @@ pub struct DiskBlobs(Arc<Shelves>);
 struct Shelves {
     folder: PathBuf,
     count: AtomicU64,
+    /// Folders whose names are known to be durable: at most 257 a profile.
+    durable: Mutex<HashSet<PathBuf>>,
+}
+
+impl Shelves {
+    /// Makes a folder if it is not there, with its name durable in the folder above. Whoever finds a folder that another
+    /// one just made can't know whether that one has synced it yet, and does so too.
+    async fn make(&self, folder: &Path) -> io::Result<()> {
+        let known = self.known().contains(folder);
+        if known && tokio::fs::try_exists(folder).await? {
+            return Ok(());
+        }
+        let made = folder.to_owned();
+        tokio::task::spawn_blocking(move || folder_for_us(&made)).await??;
+        if let Some(above) = folder.parent() {
+            sync_folder(above).await?;
+        }
+        self.known().insert(folder.to_owned());
+        Ok(())
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, HashSet<PathBuf>> {
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+async fn sync_folder(folder: &Path) -> io::Result<()> {
+    tokio::fs::File::open(folder).await?.sync_all().await
 }
 
 impl DiskBlobs {
@@ -52,6 +81,7 @@ impl DiskBlobs {
         Ok(Self(Arc::new(Shelves {
             folder: folder.to_owned(),
             count: AtomicU64::new(0),
+            durable: Mutex::new(HashSet::new()),
         })))
     }
 }
@@ -92,7 +122,7 @@ fn trouble(error: io::Error) -> BlobError {
 impl BlobStore for DiskBlobs {
     async fn create(&self, profile: &ProfileId) -> Result<Box<dyn BlobWriter>, BlobError> {
         let shelf = self.0.folder.join(profile.as_str());
-        Ok(Box::new(Writer::create(shelf, &self.0.count).await?))
+        Ok(Box::new(Writer::create(shelf, Arc::clone(&self.0)).await?))
     }
 
     async fn open(

@@ -1,8 +1,9 @@
 //! Bytes on their way to their place.
 
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use sandbox::{Blob, BlobError, BlobWriter, ContentHash};
@@ -10,13 +11,13 @@ use tokio::fs::{self, File, OpenOptions};
 use tokio::io::AsyncWriteExt as _;
 
 use super::mime;
-use super::{UNFINISHED, place, trouble};
-use crate::open::folder_for_us;
+use super::{Shelves, UNFINISHED, place, sync_folder, trouble};
 
 /// Names tried for an unfinished file; another is taken only if a second process writes at the same time.
 const NAMES: usize = 1_000;
 
 pub(super) struct Writer {
+    shelves: Arc<Shelves>,
     shelf: PathBuf,
     /// Removed when this is dropped before its end.
     draft: Draft,
@@ -27,12 +28,10 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) async fn create(shelf: PathBuf, count: &AtomicU64) -> Result<Self, BlobError> {
-        if !fs::try_exists(&shelf).await.map_err(trouble)? {
-            make_folder(&shelf).await.map_err(trouble)?;
-        }
+    pub(super) async fn create(shelf: PathBuf, shelves: Arc<Shelves>) -> Result<Self, BlobError> {
+        shelves.make(&shelf).await.map_err(trouble)?;
         for _ in 0..NAMES {
-            let number = count.fetch_add(1, Ordering::Relaxed);
+            let number = shelves.count.fetch_add(1, Ordering::Relaxed);
             let path = shelf.join(format!("{UNFINISHED}{}-{number}", std::process::id()));
             let opened = OpenOptions::new()
                 .write(true)
@@ -43,6 +42,7 @@ impl Writer {
             match opened {
                 Ok(file) => {
                     return Ok(Self {
+                        shelves,
                         shelf,
                         draft: Draft(Some(path)),
                         file,
@@ -74,9 +74,7 @@ impl BlobWriter for Writer {
         self.file.sync_all().await.map_err(trouble)?;
         let hash = ContentHash::new(*self.hasher.finalize().as_bytes());
         let (folder, path) = place(&self.shelf, &hash);
-        if !fs::try_exists(&folder).await.map_err(trouble)? {
-            make_folder(&folder).await.map_err(trouble)?;
-        }
+        self.shelves.make(&folder).await.map_err(trouble)?;
         // A file of another length under this hash was damaged by the disk: the good bytes take its place.
         let there = fs::metadata(&path)
             .await
@@ -96,20 +94,6 @@ impl BlobWriter for Writer {
             mime: mime::sniff(&self.head, self.size, name),
         })
     }
-}
-
-/// Makes a folder, and makes its name durable in the folders above.
-async fn make_folder(folder: &Path) -> io::Result<()> {
-    let made = folder.to_owned();
-    tokio::task::spawn_blocking(move || folder_for_us(&made)).await??;
-    for above in folder.ancestors().skip(1).take(2) {
-        sync_folder(above).await?;
-    }
-    Ok(())
-}
-
-async fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder).await?.sync_all().await
 }
 
 struct Draft(Option<PathBuf>);

@@ -204,10 +204,10 @@ impl<W: SandboxWorld> Bench<W> {
             .unwrap()
     }
 
-    /// Waits until a file that a loop keeps rewriting has been written.
+    /// Waits until a file that a loop keeps lengthening has been begun.
     pub async fn until_written(&self, path: &str) {
         eventually(PATIENCE, &format!("{path} was written"), async || {
-            self.beat(path).await.is_some_and(|bytes| !bytes.is_empty())
+            self.size(path).await.is_some_and(|size| size > 0)
         })
         .await;
     }
@@ -215,21 +215,21 @@ impl<W: SandboxWorld> Bench<W> {
     /// Waits until a file is there, empty or not.
     pub async fn until_written_at_all(&self, path: &str) {
         eventually(PATIENCE, &format!("{path} is there"), async || {
-            self.beat(path).await.is_some()
+            self.size(path).await.is_some()
         })
         .await;
     }
 
-    /// Waits until a file that a loop keeps rewriting stays as it is: the loop is dead.
+    /// Waits until a file that a loop keeps lengthening stays as it is: the loop is dead.
     pub async fn until_still(&self, path: &str) {
         eventually(
             Duration::from_secs(20),
             &format!("nobody writes {path}"),
             async || {
-                let first = self.beat(path).await;
+                let first = self.size(path).await;
                 for _ in 0..4 {
                     tokio::time::sleep(Duration::from_millis(250)).await;
-                    if self.beat(path).await != first {
+                    if self.size(path).await != first {
                         return false;
                     }
                 }
@@ -239,12 +239,13 @@ impl<W: SandboxWorld> Bench<W> {
         .await;
     }
 
-    async fn beat(&self, at: &str) -> Option<Bytes> {
+    /// The size of a file, if it is there.
+    async fn size(&self, at: &str) -> Option<u64> {
         self.port
-            .read(&self.scope("work"), &self.spec, &path(at), 0, 64)
+            .read(&self.scope("work"), &self.spec, &path(at), 0, 1)
             .await
             .ok()
-            .map(|(bytes, _)| bytes)
+            .map(|(_, size)| size)
     }
 }
 

@@ -12,6 +12,7 @@
 //! Start reading at [`Telegram`], then [`Said`] (what people write) and [`Rule`] with [`Trouble`] (what goes wrong).
 
 mod act;
+mod answer;
 mod check;
 mod files;
 mod listener;

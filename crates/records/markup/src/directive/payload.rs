@@ -64,10 +64,10 @@ pub(super) fn parse(text: &str) -> Option<Payload> {
         return Some(Payload::one(word, length));
     }
     let tag = next_tag(rest);
-    let stop = rest
+    let reach = tag.unwrap_or(rest.len());
+    let stop = slice::to(rest, reach)
         .find(['`', '"', '|', '<', '>', '\t'])
-        .unwrap_or(rest.len())
-        .min(tag.unwrap_or(rest.len()));
+        .unwrap_or(reach);
     let path = trim_tail(slice::to(rest, stop), Followed::from(tag == Some(stop)));
     if !path::rooted(path) {
         return None;
@@ -175,15 +175,14 @@ fn next_tag(text: &str) -> Option<usize> {
         };
         (path::certain(payload) || relative()).then_some(at)
     });
-    let flag = text.match_indices("[[").map(|(at, _)| at).find(|at| {
-        FLAGS
-            .iter()
-            .any(|(name, _)| slice::begins(slice::from(text, at + 2).trim_start(), name))
-    });
-    match (directive, flag) {
-        (Some(directive), Some(flag)) => Some(directive.min(flag)),
-        (found, None) | (None, found) => found,
-    }
+    let flag = slice::to(text, directive.unwrap_or(text.len()))
+        .match_indices("[[")
+        .map(|(at, _)| at)
+        .find(|at| {
+            let name = slice::from(text, at + 2).trim_start();
+            FLAGS.iter().any(|(flag, _)| slice::begins(name, flag))
+        });
+    flag.or(directive)
 }
 
 /// The length of a token that a model's template leaked, such as `<|eos|>`.

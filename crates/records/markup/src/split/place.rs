@@ -60,6 +60,10 @@ pub(super) fn place(
     if most == rest.len() {
         return text.len();
     }
+    let near: Vec<&Range<usize>> = whole
+        .iter()
+        .filter(|range| range.start <= start + most && range.end > start)
+        .collect();
     let lead = (rest.len() - rest.trim_start().len()).max(least.saturating_sub(start));
     let (mut kind, mut rough) = (Places::default(), Places::default());
     let mut before = None;
@@ -68,7 +72,7 @@ pub(super) fn place(
         if at > lead && candidate {
             let position = start + at;
             note(&mut rough, rest, at, before, sign);
-            if !whole
+            if !near
                 .iter()
                 .any(|range| range.start < position && position < range.end)
             {
