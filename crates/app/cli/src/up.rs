@@ -62,9 +62,6 @@ async fn serve(
         settings,
         listen,
         launcher: vec!["/proc/self/exe".to_owned(), SANDBOX.to_owned()],
-        docker: environment
-            .get("DOCKER_HOST")
-            .filter(|host| !host.is_empty()),
     };
     let mut running = Box::pin(Gateway::start(options, environment)).await?;
     let noted = home.run().join("address");

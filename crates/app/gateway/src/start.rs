@@ -42,8 +42,6 @@ pub struct Options {
     pub listen: Option<SocketAddr>,
     /// The command line that becomes a sandbox: see [`sandbox_process::Options::launcher`].
     pub launcher: Vec<String>,
-    /// The engine's socket, if not the usual one.
-    pub docker: Option<String>,
 }
 
 /// What the owner reads when it runs.
@@ -106,8 +104,10 @@ impl Gateway {
             settings,
             listen,
             launcher,
-            docker,
         } = options;
+        let docker = environment
+            .get("DOCKER_HOST")
+            .filter(|host| !host.is_empty());
         let settings = Arc::new(settings);
         let lock = HomeLock::take(&home)?;
         let (listener, instead_of) = listen_on(listen, settings.gateway.listen).await?;
@@ -124,7 +124,11 @@ impl Gateway {
         })?;
         let blobs: Arc<dyn BlobStore> =
             Arc::new(store.blobs().cloned().ok_or(StartError::NoBlobs)?);
-        let client = net::Client::new(net::Options::default())?;
+        // Every address here is one that the owner wrote: a model or a bot server on the own network speaks plain HTTP.
+        let client = net::Client::new(net::Options {
+            plain_http: net::PlainHttp::Anywhere,
+            ..net::Options::default()
+        })?;
 
         let web_account =
             AccountId::parse(WEB).map_err(|error| StartError::Login(error.to_string()))?;

@@ -31,7 +31,6 @@ const TYPING_REST: Duration = Duration::from_secs(60);
 /// One bot.
 pub struct Telegram {
     options: Options,
-    id: i64,
     api: Api,
     clock: Arc<dyn Clock>,
     descriptor: Descriptor,
@@ -58,7 +57,7 @@ impl Telegram {
         client: net::Client,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, OptionsError> {
-        let id = options.bot_id()?;
+        options.check()?;
         let api = Api::new(
             options.account.clone(),
             options.token.clone(),
@@ -68,7 +67,6 @@ impl Telegram {
         let descriptor = descriptor(&options);
         Ok(Self {
             options,
-            id,
             api,
             clock,
             descriptor,
@@ -91,8 +89,19 @@ impl Telegram {
 
     /// A number in 0..1 that differs from account to account and from moment to moment.
     pub(crate) fn chance(&self) -> f64 {
-        let seed = self.clock.now().as_millisecond().wrapping_add(self.id);
+        let seed = self.clock.now().as_millisecond().wrapping_add(self.seed());
         f64::from(u32::try_from(seed.rem_euclid(997)).unwrap_or(0)) / 997.0
+    }
+
+    /// Differs from account to account.
+    fn seed(&self) -> i64 {
+        self.options
+            .account
+            .as_str()
+            .bytes()
+            .fold(7_i64, |seed, byte| {
+                seed.wrapping_mul(31).wrapping_add(i64::from(byte))
+            })
     }
 
     /// Who we are, as we were told last; asked if we never were.

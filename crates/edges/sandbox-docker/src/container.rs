@@ -40,6 +40,9 @@ const CHANGED: &str = "the sandbox was made anew, since its settings or its imag
 const STOPPED: &str =
     "the sandbox had stopped and was started again; files in /tmp and running programs are gone";
 
+/// Laid into the inbox for a moment, to see whether the container sees it.
+const SEEN: &str = ".seen";
+
 /// How long a container may take to read one small file.
 const PROBE: Duration = Duration::from_secs(20);
 
@@ -102,12 +105,14 @@ impl Inner {
         if let Some(found) = &found {
             let id = found.id.clone().unwrap_or_default();
             if fits(found, &label, spec) {
-                let (kills, note) = self.wake(found, &id).await?;
+                let note = self.wake(found, &id).await?;
+                let kills = self.verify(&id, spec, &layout).await?;
                 let kills = Arc::new(AtomicU64::new(kills));
                 return Ok((Live { id, wanted, kills }, note));
             }
             self.discard(&id).await?;
-            note = Some(CHANGED);
+            // One that never ran had nothing to lose.
+            note = (!never_ran(found)).then_some(CHANGED);
         } else if fs::try_exists(trace(&layout)).await.unwrap_or(false) {
             note = Some(LOST);
         }
@@ -149,12 +154,12 @@ impl Inner {
         }
     }
 
-    /// Makes a container that fits run; how often memory ran out in it, and what to tell.
+    /// Makes a container that fits run; what to tell of it.
     async fn wake(
         &self,
         found: &ContainerInspectResponse,
         id: &str,
-    ) -> Result<(u64, Option<&'static str>), SandboxError> {
+    ) -> Result<Option<&'static str>, SandboxError> {
         let docker = self.engine.docker().await?;
         let state = found.state.as_ref();
         if state.and_then(|state| state.paused) == Some(true) {
@@ -167,9 +172,9 @@ impl Inner {
                 .ask(docker.start_container(id, None))
                 .await
                 .map_err(Failure::into_error)?;
-            return Ok((0, Some(STOPPED)));
+            return Ok(Some(STOPPED));
         }
-        Ok((self.kills(id).await?, None))
+        Ok(None)
     }
 
     /// How often memory ran out in a container since it was started.
@@ -217,7 +222,7 @@ impl Inner {
                 .ask(docker.start_container(&made.id, None))
                 .await
                 .map_err(Failure::into_error)?;
-            self.verify(&made.id, spec, layout).await
+            self.verify(&made.id, spec, layout).await.map(drop)
         };
         if let Err(error) = started.await {
             // The first failure is the one to tell; the engine may be unable to remove it for the same reason.
@@ -235,42 +240,45 @@ impl Inner {
         Ok(made.id)
     }
 
-    /// Looks at the started container itself: is it off the network, and are its folders the gateway's folders? An
-    /// engine on another machine, or one that sees other paths, would bind other folders of the same name.
+    /// Looks at the running container itself: is it off the network, and are its folders the gateway's folders? An
+    /// engine on another machine, or one that sees other paths, would bind other folders of the same name. Says how often
+    /// memory had run out in it.
     async fn verify(
         &self,
         id: &str,
         spec: &SandboxSpec,
         layout: &Layout,
-    ) -> Result<(), SandboxError> {
+    ) -> Result<u64, SandboxError> {
         let docker = self.engine.docker().await?;
-        let made = self
+        let running = self
             .engine
             .ask(docker.inspect_container(id, None))
             .await
             .map_err(Failure::into_error)?;
-        if !on_its_network(&made, spec) {
+        if !on_its_network(&running, spec) {
             return Err(SandboxError::Failed(
                 "the Docker engine put the sandbox on a network that was not asked for; nothing was run".to_owned(),
             ));
         }
-        let name = format!(".seen-{}", self.mark());
-        let host = layout.inbox.as_path().join(&name);
-        fs::write(&host, id).await.map_err(|source| {
+        // One name, under the key's lock: what a dropped call leaves behind is overwritten.
+        let host = layout.inbox.as_path().join(SEEN);
+        let word = format!("{id} {}", self.mark());
+        fs::write(&host, &word).await.map_err(|source| {
             SandboxError::Failed(format!("{} could not be written: {source}", host.display()))
         })?;
-        let inside = format!("{}/{name}", SandboxPath::INBOX);
+        let inside = format!("{}/{SEEN}", SandboxPath::INBOX);
         let said = self.quick(id, scripts::PROBE, &inside, PROBE).await;
         // Only untidy if it stays; the answer above is what counts.
         fs::remove_file(&host).await.unwrap_or_default();
         let said = said.map_err(Failure::into_error)?;
-        if String::from_utf8_lossy(&said).ends_with(id) {
-            return Ok(());
+        let text = String::from_utf8_lossy(&said);
+        if text.ends_with(&word) {
+            return Ok(kills_said(&said));
         }
         Err(SandboxError::Failed(format!(
             "the container does not see the gateway's folder {} ({}): the Docker engine must run on this machine and see the same paths, and the image needs sh and coreutils or busybox",
             layout.inbox.as_path().display(),
-            String::from_utf8_lossy(&said).trim()
+            text.trim()
         )))
     }
 
@@ -324,7 +332,13 @@ fn fits(found: &ContainerInspectResponse, label: &str, spec: &SandboxSpec) -> bo
         status,
         Some(ContainerStateStatusEnum::DEAD | ContainerStateStatusEnum::REMOVING)
     );
-    same && !dying && on_its_network(found, spec)
+    same && !dying && !never_ran(found) && on_its_network(found, spec)
+}
+
+/// Made, and given up before it was started.
+fn never_ran(found: &ContainerInspectResponse) -> bool {
+    let status = found.state.as_ref().and_then(|state| state.status);
+    status == Some(ContainerStateStatusEnum::CREATED)
 }
 
 /// By what the engine did, not by what it was asked for: somebody may have connected the container since.

@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Bytes of a script's own words and of its complaints.
 const WORDS: usize = 8 << 10;
 
+/// Most bytes of one read, whatever was asked for.
+const MOST_READ: usize = 64 << 20;
+
 /// Bytes of a folder's listing.
 const LISTING: usize = 8 << 20;
 
@@ -61,10 +64,11 @@ impl Inner {
         most: usize,
     ) -> Result<(Bytes, u64), SandboxError> {
         let failed = |why: &str| SandboxError::File(format!("{path} could not be read: {why}"));
+        let most = most.min(MOST_READ);
         let first = offset.saturating_add(1).to_string();
         let argv = script_argv(scripts::READ, &[path.as_str(), &first, &most.to_string()]);
         let answer = self
-            .ask_file(key, spec, argv, &[], WORDS.saturating_add(most))
+            .ask_file(key, spec, argv, &[], WORDS + most)
             .await?
             .ok_or_else(|| failed("it took too long"))?;
         let (head, bytes) = answer.split();

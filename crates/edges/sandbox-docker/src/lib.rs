@@ -8,7 +8,7 @@
 //! * One persistent container per key, found by its labels and compared by its fingerprint; a container whose fingerprint
 //!   differs is retired before a new one is made.
 //! * Paths and file names reach the container's shell as arguments and never as shell text; bytes travel over the streams.
-//! * Whatever starts a process in a container holds a [`leash::Leash`] until the process has ended: time-outs and dropped
+//! * Whatever starts a process in a container holds a leash until the process has ended: time-outs and dropped
 //!   futures kill it with all that it started.
 //! * The engine is asked anew each time; that it was away once is not remembered.
 //!

@@ -11,3 +11,4 @@ pub mod telegram;
 pub mod model_server;
 pub mod http;
 pub mod visible;
+pub mod sandbox;

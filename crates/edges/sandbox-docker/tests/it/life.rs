@@ -481,3 +481,33 @@ async fn a_command_out_of_time_does_not_cost_the_container() {
     let output = bench.run("cat /tmp/kept").await;
     assert_eq!((text(&output).as_str(), output.note), ("kept\n", None));
 }
+
+#[tokio::test]
+async fn a_container_that_was_made_and_never_started_is_no_hindrance() {
+    let bench = bench().await;
+    bench.say("true").await;
+    let id = only(&bench);
+    let name = docker(&["inspect", "--format", "{{.Name}}", &id]);
+    let labels: Vec<String> = ["install", "profile", "sandbox", "spec"]
+        .iter()
+        .map(|label| {
+            let format = format!("{{{{index .Config.Labels \"tidings.{label}\"}}}}");
+            format!(
+                "--label=tidings.{label}={}",
+                docker(&["inspect", "--format", &format, &id])
+            )
+        })
+        .collect();
+    docker(&["rm", "--force", &id]);
+    let mut create = vec![
+        "create",
+        "--network=none",
+        "--name",
+        name.trim_start_matches('/'),
+    ];
+    create.extend(labels.iter().map(String::as_str));
+    create.extend(["tidings-test:1", "true"]);
+    docker(&create);
+    assert_eq!(bench.say("pwd").await, "/workspace\n");
+    only(&bench);
+}

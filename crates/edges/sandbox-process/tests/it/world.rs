@@ -64,3 +64,12 @@ impl SandboxWorld for World {
         self.home.path()
     }
 }
+
+/// Whether the machine has the interpreter that some attacks are written for; says so if not.
+pub(crate) fn has_python() -> bool {
+    let there = Path::new("/usr/bin/python3").exists();
+    if !there {
+        println!("skipped: this machine has no /usr/bin/python3");
+    }
+    there
+}

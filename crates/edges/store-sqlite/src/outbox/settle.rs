@@ -217,7 +217,7 @@ fn redirect(
         params![part.id, ms(settlement.at), fault],
     )?;
     let moving = desk.all(
-        "SELECT id FROM part WHERE lane = ?1 AND state IN ('queued','sending','retry','unknown') ORDER BY seq DESC",
+        "SELECT id FROM part WHERE lane = ?1 AND state IN ('queued','sending','retry','unknown') ORDER BY seq",
         [part.lane],
         |row| row.get::<_, i64>(0),
     )?;

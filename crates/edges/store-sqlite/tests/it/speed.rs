@@ -3,7 +3,8 @@
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
-use outbox::OutboxStore as _;
+use chat::Receipt;
+use outbox::{Decision, OutboxStore as _, Settlement};
 use tidings_store_sqlite::Store;
 use tokio::task::JoinSet;
 
@@ -73,6 +74,48 @@ async fn commits_one_by_one_and_in_groups() {
         );
     }
     store.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a measurement"]
+async fn receipts_that_claim_the_next_part() {
+    for lanes in [1, 64] {
+        let place = Place::new();
+        let store = Store::open(&place.options()).unwrap();
+        let messages = (0..lanes * 40).map(|n| message(n, n % lanes)).collect();
+        let claimed = store.enqueue(messages, now()).await.unwrap();
+        let began = Instant::now();
+        let mut tasks = JoinSet::new();
+        for first in claimed {
+            let store = store.clone();
+            tasks.spawn(async move {
+                let mut next = vec![first];
+                while let Some(part) = next.pop() {
+                    let settlement = Settlement {
+                        message: part.message,
+                        part: part.part,
+                        attempt: part.attempt,
+                        at: now(),
+                        fault: None,
+                        decision: Decision::Sent {
+                            receipt: Receipt::new("1"),
+                        },
+                        notice: None,
+                    };
+                    next = store.settle(settlement).await.unwrap();
+                }
+            });
+        }
+        while let Some(done) = tasks.join_next().await {
+            done.unwrap();
+        }
+        tell(
+            &format!("receipt with the next claim, {lanes} lanes"),
+            lanes * 40,
+            began.elapsed(),
+        );
+        store.close().await.unwrap();
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -18,8 +18,9 @@ fn no_file_is_too_long_to_read() {
 #[test]
 fn every_crate_has_a_word_on_its_door() {
     for source in sources(&root().join("crates"), &["lib.rs", "main.rs"]) {
+        let door = source.place.ends_with("src/lib.rs") || source.place.ends_with("src/main.rs");
         assert!(
-            source.text.starts_with("//!"),
+            !door || source.text.starts_with("//!"),
             "{} does not open with a word on its door",
             source.place
         );

@@ -5,7 +5,14 @@ use crate::house::{is_test, root, sources};
 /// Names, and the crates that may say them besides `app/gateway` and `records/settings` (whose words `tidings.toml` fixes).
 const VENDORS: [(&str, &[&str]); 9] = [
     ("telegram", &["edges/chat-telegram"]),
-    ("docker", &["edges/sandbox-docker", "words/sandbox"]),
+    (
+        "docker",
+        &[
+            "edges/sandbox-docker",
+            "words/sandbox",
+            "edges/sandbox-process",
+        ],
+    ),
     ("sqlite", &["edges/store-sqlite", "app/cli"]),
     ("openai", &["edges/model-http", "edges/model-demo"]),
     ("openrouter", &["edges/model-http", "edges/model-demo"]),

@@ -1,0 +1,189 @@
+//! Turns through a bot: what is added to the model's own time, and how many go side by side.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use testkit::model_server::{Gate, ModelServer, Turn};
+use testkit::telegram::{Said, Telegram};
+
+use crate::Rounds;
+use crate::gateway::{Gateway, Home};
+use crate::table::{Table, ms, quantile, spread};
+
+const TOKEN: &str = "1000:bench";
+/// The scripted model's own time.
+const MODEL: Duration = Duration::from_millis(150);
+/// People who write side by side at most.
+const PEOPLE: i64 = 64;
+
+struct World {
+    telegram: Telegram,
+    model: ModelServer,
+    _home: Home,
+    gateway: Gateway,
+}
+
+async fn world(binary: &Path) -> anyhow::Result<World> {
+    let telegram = Telegram::start().await?;
+    telegram.add_bot(TOKEN, "bot");
+    let model = ModelServer::start().await?;
+    let mut config = format!(
+        "[defaults]\nmodel = \"fake/bench\"\nsandbox = {{ driver = \"process\" }}\n\
+         [providers.fake]\napi = \"openai-chat\"\nbase_url = \"{}\"\n[profiles.default]\n\
+         [channels.bot]\nkind = \"telegram\"\nprofile = \"default\"\ntoken = \"env:TOKEN\"\napi_base = \"{}\"\nowner = [",
+        model.base_url(),
+        telegram.api_base()
+    );
+    for person in 1..=PEOPLE {
+        write!(config, "{person},")?;
+    }
+    config.push_str("]\n");
+    let home = Home::new(&config)?;
+    let gateway = Gateway::start(binary, &home, &[("TOKEN", TOKEN)]).await?;
+    Ok(World {
+        telegram,
+        model,
+        _home: home,
+        gateway,
+    })
+}
+
+impl World {
+    fn sends(&self) -> usize {
+        self.telegram.calls_of("sendMessage").len()
+    }
+
+    async fn answered(&self, count: usize) -> anyhow::Result<()> {
+        self.telegram
+            .until("answers", |telegram| {
+                telegram.calls_of("sendMessage").len() >= count
+            })
+            .await
+    }
+}
+
+pub(crate) async fn measure(
+    table: &mut Table,
+    binary: &Path,
+    rounds: Rounds,
+    disk: Duration,
+) -> anyhow::Result<()> {
+    let world = world(binary).await?;
+    reply_overhead(table, &world, rounds, disk).await?;
+    added_latency(table, &world, rounds, disk).await?;
+    for people in [16, 64] {
+        side_by_side(table, &world, people, rounds).await?;
+    }
+    table.row(
+        "memory after these turns",
+        format!("{:.1} MB", world.gateway.memory()? as f64 / 1e6),
+        "",
+    );
+    world.gateway.stop().await
+}
+
+/// From the model's last byte to the first byte at the platform.
+async fn reply_overhead(
+    table: &mut Table,
+    world: &World,
+    rounds: Rounds,
+    disk: Duration,
+) -> anyhow::Result<()> {
+    let mut samples = Vec::new();
+    for round in 0..rounds.turns / 2 {
+        let gate = Gate::new();
+        world
+            .model
+            .push(Turn::text("the answer").pause_until(&gate));
+        let before = world.sends();
+        world
+            .telegram
+            .say(TOKEN, Said::text(&format!("overhead {round}")).by(1, "One"));
+        anyhow::ensure!(
+            gate.reached(Duration::from_secs(20)).await,
+            "the model was never asked"
+        );
+        let began = Instant::now();
+        gate.release();
+        world.answered(before + 1).await?;
+        let calls = world.telegram.calls_of("sendMessage");
+        let at = calls.get(before).map_or(began, |call| call.at);
+        samples.push(at.saturating_duration_since(began));
+    }
+    let target = disk.mul_f64(1.5) + Duration::from_millis(1);
+    table.row(
+        "reply overhead: model done → first byte to the platform",
+        spread(&mut samples),
+        format!("target p50 ≤ 1.5 × fdatasync + 1 ms = {}", ms(target)),
+    );
+    Ok(())
+}
+
+/// From the person's words to the first byte of the answer, without the model's own time.
+async fn added_latency(
+    table: &mut Table,
+    world: &World,
+    rounds: Rounds,
+    disk: Duration,
+) -> anyhow::Result<()> {
+    world.model.always("the answer", MODEL);
+    let mut samples = Vec::new();
+    for round in 0..rounds.turns / 2 {
+        let before = world.sends();
+        let began = Instant::now();
+        world
+            .telegram
+            .say(TOKEN, Said::text(&format!("latency {round}")).by(2, "Two"));
+        world.answered(before + 1).await?;
+        let calls = world.telegram.calls_of("sendMessage");
+        let at = calls.get(before).map_or(began, |call| call.at);
+        samples.push(at.saturating_duration_since(began).saturating_sub(MODEL));
+    }
+    let target = disk.mul_f64(3.0) + Duration::from_millis(3);
+    table.row(
+        "added latency of a turn, bot to bot, everything durable",
+        spread(&mut samples),
+        format!("target p50 ≤ 3 × fdatasync + 3 ms = {}", ms(target)),
+    );
+    Ok(())
+}
+
+/// Turns a second with many people writing, each waiting for the answer before the next word.
+async fn side_by_side(
+    table: &mut Table,
+    world: &World,
+    people: i64,
+    rounds: Rounds,
+) -> anyhow::Result<()> {
+    world.model.always("the answer", MODEL);
+    let began = Instant::now();
+    let before = world.sends();
+    for round in 0..rounds.each {
+        for person in 1..=people {
+            world.telegram.say(
+                TOKEN,
+                Said::text(&format!("side {round}")).by(person, "Somebody"),
+            );
+        }
+        let count = before + (round + 1) * usize::try_from(people)?;
+        world.answered(count).await?;
+    }
+    let took = began.elapsed();
+    let turns = people as f64 * rounds.each as f64;
+    let rate = turns / took.as_secs_f64();
+    let allowed = (people as f64 / MODEL.as_secs_f64()).min(300.0);
+    let mut one = [took / u32::try_from(rounds.each)?];
+    table.row(
+        format!("turns per second, {people} people side by side, model 150 ms"),
+        format!(
+            "{rate:.0}/s, {:.0} % of {allowed:.0}/s",
+            rate / allowed * 100.0
+        ),
+        format!(
+            "a round of {people} in {}; target ≥ 95 %",
+            ms(quantile(&mut one, 0.5))
+        ),
+    );
+    Ok(())
+}
