@@ -35,6 +35,23 @@ pub(crate) struct Room {
     note: Option<String>,
 }
 
+/// Does a container see the gateway's folders?
+enum Seen {
+    /// It does; so often memory had run out in it.
+    Yes { kills: u64 },
+    /// It does not; this is what it said.
+    No { said: String },
+}
+
+impl Seen {
+    fn kills(&self) -> Option<u64> {
+        match self {
+            Self::Yes { kills } => Some(*kills),
+            Self::No { .. } => None,
+        }
+    }
+}
+
 const LOST: &str = "the sandbox was made anew; files outside /workspace and /root are gone";
 const CHANGED: &str = "the sandbox was made anew, since its settings or its image changed; files outside /workspace and /root are gone";
 const STOPPED: &str =
@@ -106,9 +123,11 @@ impl Inner {
             let id = found.id.clone().unwrap_or_default();
             if fits(found, &label, spec) {
                 let note = self.wake(found, &id).await?;
-                let kills = self.verify(&id, spec, &layout).await?;
-                let kills = Arc::new(AtomicU64::new(kills));
-                return Ok((Live { id, wanted, kills }, note));
+                // Its folders may have been moved away under it, and others put in their place.
+                if let Some(kills) = self.verify(&id, spec, &layout).await?.kills() {
+                    let kills = Arc::new(AtomicU64::new(kills));
+                    return Ok((Live { id, wanted, kills }, note));
+                }
             }
             self.discard(&id).await?;
             // One that never ran had nothing to lose.
@@ -222,7 +241,13 @@ impl Inner {
                 .ask(docker.start_container(&made.id, None))
                 .await
                 .map_err(Failure::into_error)?;
-            self.verify(&made.id, spec, layout).await.map(drop)
+            match self.verify(&made.id, spec, layout).await? {
+                Seen::Yes { .. } => Ok(()),
+                Seen::No { said } => Err(SandboxError::Failed(format!(
+                    "the container does not see the gateway's folder {} ({said}): the Docker engine must run on this machine and see the same paths, and the image needs sh and coreutils or busybox",
+                    layout.inbox.as_path().display(),
+                ))),
+            }
         };
         if let Err(error) = started.await {
             // The first failure is the one to tell; the engine may be unable to remove it for the same reason.
@@ -248,7 +273,7 @@ impl Inner {
         id: &str,
         spec: &SandboxSpec,
         layout: &Layout,
-    ) -> Result<u64, SandboxError> {
+    ) -> Result<Seen, SandboxError> {
         let docker = self.engine.docker().await?;
         let running = self
             .engine
@@ -273,13 +298,13 @@ impl Inner {
         let said = said.map_err(Failure::into_error)?;
         let text = String::from_utf8_lossy(&said);
         if text.ends_with(&word) {
-            return Ok(kills_said(&said));
+            return Ok(Seen::Yes {
+                kills: kills_said(&said),
+            });
         }
-        Err(SandboxError::Failed(format!(
-            "the container does not see the gateway's folder {} ({}): the Docker engine must run on this machine and see the same paths, and the image needs sh and coreutils or busybox",
-            layout.inbox.as_path().display(),
-            text.trim()
-        )))
+        Ok(Seen::No {
+            said: text.trim().to_owned(),
+        })
     }
 
     /// After a command died of SIGKILL: was it the memory? `before` is what was known when it began.

@@ -78,7 +78,7 @@ pub(crate) fn advice(step: &str, error: &str) -> String {
     format!(
         "the process sandbox can't stand on this machine ({step}: {error}): permit user namespaces \
          (sysctl kernel.unprivileged_userns_clone=1 on Debian, kernel.apparmor_restrict_unprivileged_userns=0 on Ubuntu, \
-         user.max_user_namespaces above 0 elsewhere), or install Docker, or set driver = \"host\" to run commands without walls"
+         user.max_user_namespaces above 0 elsewhere), or install Docker and set driver = \"docker\""
     )
 }
 

@@ -148,6 +148,20 @@ impl Trouble {
         Self::Store(StoreError::Failed(text.into().into()))
     }
 
+    /// The damage, if it is that of one row and not of the database; else the trouble itself.
+    pub(crate) fn damage(self) -> Result<Damage, Self> {
+        match self {
+            Self::Store(StoreError::Unreadable { row, reason }) => {
+                tracing::error!(%row, %reason, "a stored row can't be read; it is set aside for the owner");
+                Ok(Damage(format!(
+                    "the stored row can't be read ({row}): {reason}"
+                )))
+            }
+            Self::Store(StoreError::Full(_) | StoreError::Failed(_) | StoreError::Closed)
+            | Self::Sqlite(_) => Err(self),
+        }
+    }
+
     /// A stored value makes no sense.
     pub(crate) fn unreadable(row: impl ToString, reason: impl ToString) -> Self {
         Self::Store(StoreError::Unreadable {
@@ -155,6 +169,22 @@ impl Trouble {
             reason: reason.to_string(),
         })
     }
+}
+
+/// What is wrong with one row. The others go on.
+#[derive(Debug)]
+pub(crate) struct Damage(pub(crate) String);
+
+/// Parts what can be read from what can't.
+pub(crate) fn sound<T>(rows: impl Iterator<Item = Result<T, Trouble>>) -> Result<Vec<T>, Trouble> {
+    let mut sound = Vec::new();
+    for row in rows {
+        match row {
+            Ok(row) => sound.push(row),
+            Err(trouble) => drop(trouble.damage()?),
+        }
+    }
+    Ok(sound)
 }
 
 impl From<Trouble> for StoreError {

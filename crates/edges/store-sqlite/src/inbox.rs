@@ -8,7 +8,7 @@ use session::{Admission, InboxId, InboxRow, InboxState, InboxStore, NewEvent};
 use waybill::{AccountId, SessionScope, Timestamp};
 
 use crate::desk::Desk;
-use crate::error::Trouble;
+use crate::error::{Damage, Trouble};
 use crate::store::Store;
 use crate::value::{json, ms, parse, read, time};
 
@@ -49,7 +49,11 @@ impl InboxStore for Store {
     }
 
     async fn open_rows(&self) -> Result<Vec<InboxRow>, StoreError> {
-        self.read(open_rows).await
+        let (rows, damaged) = self.read(open_rows).await?;
+        if !damaged.is_empty() {
+            self.write(move |desk| poison(desk, damaged)).await?;
+        }
+        Ok(rows)
     }
 }
 
@@ -172,11 +176,29 @@ fn columns(row: &Row<'_>) -> rusqlite::Result<Columns> {
 pub(crate) const OPEN_ROWS: &str = "SELECT id, account, inbound, state, session, at FROM inbox
     WHERE state IN ('new','admitted') ORDER BY id";
 
-fn open_rows(desk: &Desk<'_>) -> Result<Vec<InboxRow>, Trouble> {
-    desk.all(OPEN_ROWS, [], columns)?
-        .into_iter()
-        .map(row)
-        .collect()
+type Damaged = Vec<(i64, Damage)>;
+
+fn open_rows(desk: &Desk<'_>) -> Result<(Vec<InboxRow>, Damaged), Trouble> {
+    let (mut rows, mut damaged) = (Vec::new(), Vec::new());
+    for columns in desk.all(OPEN_ROWS, [], columns)? {
+        let id = columns.id;
+        match row(columns) {
+            Ok(row) => rows.push(row),
+            Err(trouble) => damaged.push((id, trouble.damage()?)),
+        }
+    }
+    Ok((rows, damaged))
+}
+
+/// One event that can't be read holds up no start.
+fn poison(desk: &Desk<'_>, damaged: Damaged) -> Result<(), Trouble> {
+    for (id, damage) in damaged {
+        desk.run(
+            "UPDATE inbox SET state = 'poisoned', reason = ?2 WHERE id = ?1 AND state IN ('new','admitted')",
+            params![id, damage.0],
+        )?;
+    }
+    Ok(())
 }
 
 fn row(columns: Columns) -> Result<InboxRow, Trouble> {

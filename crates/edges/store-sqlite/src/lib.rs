@@ -11,6 +11,7 @@
 //!   its head.
 //! * `lane.ready_at` says when a lane's head may go, and is made anew in each transition; claims are index look-ups.
 //! * A row never points to missing bytes: a blob's file, then its folder are synced before its hash is handed out.
+//! * A row that can't be read is set aside for the owner, with a recorded state; what stands beside it goes on.
 //! * A file that is not this gateway's database is left as it is.
 //!
 //! Start reading at [`Store::open`], then `writer` (group commit), then `outbox::settle`.

@@ -4,11 +4,11 @@ use async_trait::async_trait;
 use model::Message;
 use outbox::{Claimed, StoreError};
 use rusqlite::params;
-use session::{Entry, InboxId, SessionStore, TurnCommit, TurnRecord, TurnStart};
+use session::{Entry, InboxId, SessionStore, TurnCommit, TurnEnd, TurnRecord, TurnStart};
 use waybill::{ProfileScope, SessionId, SessionKey, SessionScope, Timestamp, TurnId, TurnScope};
 
 use crate::desk::Desk;
-use crate::error::Trouble;
+use crate::error::{Damage, Trouble};
 use crate::store::Store;
 use crate::value::{json, ms, number, parse, read, time};
 
@@ -91,7 +91,11 @@ impl SessionStore for Store {
     }
 
     async fn running_turns(&self) -> Result<Vec<TurnRecord>, StoreError> {
-        self.read(running_turns).await
+        let (turns, damaged) = self.read(running_turns).await?;
+        if !damaged.is_empty() {
+            self.write(move |desk| give_up(desk, damaged)).await?;
+        }
+        Ok(turns)
     }
 
     async fn count_resume(&self, turn: TurnId) -> Result<u32, StoreError> {
@@ -242,26 +246,56 @@ fn tokens(count: u64) -> i64 {
 pub(crate) const RUNNING_TURNS: &str =
     "SELECT turn_id, scope, resumed, started_at FROM turn WHERE state = 'running' ORDER BY id";
 
-fn running_turns(desk: &Desk<'_>) -> Result<Vec<TurnRecord>, Trouble> {
-    type Columns = (String, String, i64, i64);
-    let rows: Vec<Columns> = desk.all(RUNNING_TURNS, [], |row| {
+type TurnColumns = (String, String, i64, i64);
+type Damaged = Vec<(String, Damage)>;
+
+fn running_turns(desk: &Desk<'_>) -> Result<(Vec<TurnRecord>, Damaged), Trouble> {
+    let rows: Vec<TurnColumns> = desk.all(RUNNING_TURNS, [], |row| {
         Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
     })?;
-    rows.into_iter()
-        .map(|(turn, scope, resumed, started_at)| {
-            let events: Vec<(i64, Option<String>)> = desk.all(
-                "SELECT id, inbound FROM inbox WHERE turn = ?1 ORDER BY id",
-                [turn.as_str()],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )?;
-            let first = events.first().and_then(|(_, inbound)| inbound.as_deref());
-            Ok(TurnRecord {
-                scope: read(&turn, &scope)?,
-                inbound: first.map(|inbound| read(&turn, inbound)).transpose()?,
-                inbox: events.into_iter().map(|(id, _)| InboxId(id)).collect(),
-                resumed: number(&turn, resumed)?,
-                started_at: time(&turn, started_at)?,
-            })
-        })
-        .collect()
+    let (mut turns, mut damaged) = (Vec::new(), Vec::new());
+    for columns in rows {
+        let id = columns.0.clone();
+        match turn_record(desk, columns) {
+            Ok(turn) => turns.push(turn),
+            Err(trouble) => damaged.push((id, trouble.damage()?)),
+        }
+    }
+    Ok((turns, damaged))
+}
+
+fn turn_record(desk: &Desk<'_>, columns: TurnColumns) -> Result<TurnRecord, Trouble> {
+    let (turn, scope, resumed, started_at) = columns;
+    let events: Vec<(i64, Option<String>)> = desk.all(
+        "SELECT id, inbound FROM inbox WHERE turn = ?1 ORDER BY id",
+        [turn.as_str()],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    let first = events.first().and_then(|(_, inbound)| inbound.as_deref());
+    Ok(TurnRecord {
+        scope: read(&turn, &scope)?,
+        inbound: first.map(|inbound| read(&turn, inbound)).transpose()?,
+        inbox: events.into_iter().map(|(id, _)| InboxId(id)).collect(),
+        resumed: number(&turn, resumed)?,
+        started_at: time(&turn, started_at)?,
+    })
+}
+
+/// One turn that can't be read holds up no start: it ends as failed, and its events are kept for the owner's eyes.
+fn give_up(desk: &Desk<'_>, damaged: Damaged) -> Result<(), Trouble> {
+    for (turn, Damage(reason)) in damaged {
+        let ending = json(&TurnEnd::Failed {
+            reason: reason.clone(),
+        })?;
+        desk.run(
+            "UPDATE turn SET state = 'ended', ending = ?2, ended_at = started_at
+             WHERE turn_id = ?1 AND state = 'running'",
+            params![turn, ending],
+        )?;
+        desk.run(
+            "UPDATE inbox SET state = 'poisoned', reason = ?2 WHERE turn = ?1 AND state = 'running'",
+            params![turn, reason],
+        )?;
+    }
+    Ok(())
 }

@@ -188,7 +188,7 @@ impl Intake {
         let profile = match self.verdict(&row.account, &inbound).await {
             Verdict::Admit(profile) => profile,
             Verdict::Ignore(reason) => {
-                tracing::info!(account = %row.account, inbox = row.id.0, reason, "ignored");
+                tracing::info!(account = %row.account, sender = inbound.sender.id.as_str(), chat = %inbound.chat, reason, "ignored");
                 let admission = Admission::Ignore { reason };
                 return self
                     .inbox

@@ -7,8 +7,10 @@
 )]
 
 mod browser;
+mod delivery;
 mod newcomer;
 mod outside;
 mod page;
 mod producers_bytes;
+mod turns;
 mod world;

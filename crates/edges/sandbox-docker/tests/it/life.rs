@@ -511,3 +511,22 @@ async fn a_container_that_was_made_and_never_started_is_no_hindrance() {
     assert_eq!(bench.say("pwd").await, "/workspace\n");
     only(&bench);
 }
+
+#[tokio::test]
+async fn a_container_whose_folders_were_moved_away_is_not_used() {
+    let mut bench = bench().await;
+    bench.say("echo old > note").await;
+    let old = only(&bench);
+    let folders = bench.world.options().folders;
+    let key = bench.scope("work").sandbox().clone();
+    let workspace = folders.layout(&key).workspace;
+    let whole = workspace.as_path().parent().unwrap().to_owned();
+    std::fs::rename(&whole, whole.with_file_name("moved-away")).unwrap();
+    folders.ensure(&key).await.unwrap();
+    std::fs::write(workspace.as_path().join("note"), "new\n").unwrap();
+    bench.port = bench.world.restarted();
+    let output = bench.run("cat note").await;
+    assert_eq!(text(&output), "new\n");
+    assert!(output.note.is_some());
+    assert_ne!(only(&bench), old);
+}

@@ -47,7 +47,7 @@ async fn without_user_namespaces_one_sentence_says_what_to_do_and_nothing_runs()
             "kernel.unprivileged_userns_clone",
             "apparmor",
             "Docker",
-            "driver = \"host\"",
+            "driver = \"docker\"",
         ] {
             assert!(text.contains(word), "{word} in {text}");
         }

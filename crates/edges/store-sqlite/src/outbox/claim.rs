@@ -143,14 +143,8 @@ fn start(
 /// A part that can't be read waits for the owner; its lane goes on. Only damage is held: trouble with the database itself
 /// is passed up.
 fn hold(desk: &Desk<'_>, head: &Head, trouble: Trouble) -> Result<(), Trouble> {
-    let Trouble::Store(outbox::StoreError::Unreadable { row, reason }) = trouble else {
-        return Err(trouble);
-    };
-    tracing::error!(%row, %reason, "a stored part can't be read; it is held for the owner");
-    let fault = Fault::new(
-        FaultKind::PermItem,
-        format!("the stored part can't be read: {reason}"),
-    );
+    let damage = trouble.damage()?;
+    let fault = Fault::new(FaultKind::PermItem, damage.0);
     desk.run(
         "UPDATE part SET state = 'held', fault = ?2 WHERE id = ?1",
         params![head.part, json(&fault)?],

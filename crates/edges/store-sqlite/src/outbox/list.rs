@@ -6,7 +6,7 @@ use rusqlite::{Row, params};
 use waybill::{AccountId, MessageId, ProfileId, Timestamp};
 
 use crate::desk::Desk;
-use crate::error::Trouble;
+use crate::error::{Trouble, sound};
 use crate::value::{number, parse, read, time};
 
 /// How many are listed when nobody says.
@@ -25,7 +25,8 @@ fn message_columns(row: &Row<'_>) -> rusqlite::Result<MessageColumns> {
     ))
 }
 
-/// The newest messages that the filter lets through.
+/// The newest messages that the filter lets through. One that can't be read is left out here, with a word in the log; `show`
+/// says what is wrong with it.
 pub(super) fn list(desk: &Desk<'_>, filter: &ListFilter) -> Result<Vec<MessageRow>, Trouble> {
     let most = if filter.most == 0 { USUAL } else { filter.most };
     let rows = desk.all(
@@ -41,9 +42,7 @@ pub(super) fn list(desk: &Desk<'_>, filter: &ListFilter) -> Result<Vec<MessageRo
         ],
         message_columns,
     )?;
-    rows.into_iter()
-        .map(|columns| message(desk, columns))
-        .collect()
+    sound(rows.into_iter().map(|columns| message(desk, columns)))
 }
 
 /// One message.

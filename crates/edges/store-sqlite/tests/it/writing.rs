@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use outbox::{ListFilter, OutboxStore as _, PartState, StoreError};
 use rusqlite::Connection;
+use session::{InboxStore as _, SessionStore as _};
 use tidings_store_sqlite::Store;
 use tokio::task::JoinSet;
 
@@ -137,6 +138,8 @@ async fn a_row_that_makes_no_sense_is_named_and_its_lane_goes_on() {
     let error = store.show(id(1)).await.unwrap_err();
     assert!(matches!(error, StoreError::Unreadable { .. }), "{error}");
     assert!(error.to_string().contains(&id(1).to_string()), "{error}");
+    let listed = store.list(ListFilter::default()).await.unwrap();
+    assert_eq!(listed.len(), 2, "the others can be listed");
     let db = Connection::open(place.database()).unwrap();
     let state: String = db
         .query_row("SELECT state FROM part WHERE message = 1", [], |row| {
@@ -160,6 +163,39 @@ async fn another_process_that_writes_is_waited_for() {
     assert!(early.is_err(), "it waits");
     db.execute_batch("COMMIT").unwrap();
     assert_eq!(writing.await.unwrap().len(), 1);
+    drop(db);
+    store.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_event_that_makes_no_sense_holds_up_no_start() {
+    let place = Place::new();
+    let store = Store::open(&place.options()).unwrap();
+    let db = Connection::open(place.database()).unwrap();
+    db.busy_timeout(Duration::from_secs(5)).unwrap();
+    db.execute_batch(
+        "INSERT INTO inbox(account, event_key, raw, inbound, state, at) VALUES('tg', '1', '', 'hm', 'new', 0);
+         INSERT INTO turn(turn_id, session, scope, state, started_at) VALUES('trn_1', 'ses_1', 'hm', 'running', 0);
+         INSERT INTO inbox(account, event_key, raw, inbound, state, turn, at)
+             VALUES('tg', '2', '', NULL, 'running', 'trn_1', 0);",
+    )
+    .unwrap();
+    assert!(store.open_rows().await.unwrap().is_empty());
+    assert!(store.running_turns().await.unwrap().is_empty());
+    let poisoned: i64 = db
+        .query_row(
+            "SELECT count(*) FROM inbox WHERE state = 'poisoned' AND reason LIKE '%read%'",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(poisoned, 2, "each ends in a recorded state");
+    let ending: String = db
+        .query_row("SELECT ending FROM turn WHERE state = 'ended'", [], |row| {
+            row.get(0)
+        })
+        .unwrap();
+    assert!(ending.contains("failed"), "{ending}");
     drop(db);
     store.close().await.unwrap();
 }

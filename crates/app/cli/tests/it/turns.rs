@@ -1,0 +1,267 @@
+//! Turns as people meet them: stopping, files asked for again, groups, a model that misbehaves.
+
+use serde_json::json;
+use testkit::model_server::Turn;
+use testkit::telegram::Said;
+
+use crate::world::{A, OWNER, PATIENCE, Pair, files, words};
+
+/// A picture that a platform takes: 1×1, PNG.
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+#[tokio::test]
+async fn stop_ends_a_command_within_a_moment_and_the_next_message_is_answered() {
+    let pair = Pair::in_processes().await;
+    let _gateway = pair.up().await;
+    pair.script(
+        "p",
+        Turn::tool(
+            "terminal",
+            json!({ "command": "touch began; sleep 600; touch ended" }),
+        ),
+    );
+    pair.ask(A, "sleep");
+    let workspace = pair
+        .home
+        .path()
+        .join("profiles/p/sandboxes/profile.p/workspace");
+    let began = async {
+        while !workspace.join("began").exists() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, began).await.unwrap();
+    pair.ask(A, "/stop");
+    let seen = pair.seen(A, 1).await;
+    assert_eq!(words(&seen), ["⏹ Stopped."]);
+    pair.script("p", Turn::text("awake"));
+    pair.ask(A, "still there?");
+    let seen = pair.seen(A, 2).await;
+    assert_eq!(words(&seen), ["⏹ Stopped.", "awake"]);
+    let last = pair.model.requests().last().unwrap().clone();
+    assert!(
+        last.messages()
+            .iter()
+            .any(|message| message["role"] == "tool"),
+        "a call stayed without a result"
+    );
+    pair.clean();
+}
+
+#[tokio::test]
+async fn send_file_sends_a_photo_with_its_caption() {
+    let pair = Pair::in_processes().await;
+    let _gateway = pair.up().await;
+    pair.script(
+        "p",
+        Turn::tool(
+            "terminal",
+            json!({ "command": format!("echo {PIXEL} | base64 -d > dot.png") }),
+        ),
+    );
+    pair.script(
+        "p",
+        Turn::tool(
+            "send_file",
+            json!({ "path": "dot.png", "caption": "a **dot**" }),
+        ),
+    );
+    pair.script("p", Turn::text("There."));
+    pair.ask(A, "draw a dot");
+    let seen = pair.seen(A, 2).await;
+    let photo = seen.last().unwrap().file.clone().unwrap();
+    assert_eq!(
+        (photo.kind.as_str(), photo.caption.as_deref()),
+        ("photo", Some("a dot"))
+    );
+    assert!(photo.bytes.starts_with(b"\x89PNG"));
+    assert_eq!(words(&seen), ["There."]);
+    pair.clean();
+}
+
+#[tokio::test]
+async fn a_file_asked_for_again_comes_again_with_its_new_bytes_and_never_by_itself() {
+    let pair = Pair::in_processes().await;
+    let _gateway = pair.up().await;
+    pair.command("p", A, "printf one > report.txt").await;
+    pair.script("p", Turn::text("MEDIA:/workspace/report.txt"));
+    pair.ask(A, "send it");
+    pair.seen(A, 2).await;
+    pair.script("p", Turn::text("You are welcome."));
+    pair.ask(A, "thanks");
+    let seen = pair.seen(A, 3).await;
+    assert_eq!(files(&seen), [("report.txt", b"one".as_slice())]);
+    pair.command("p", A, "printf two > report.txt").await;
+    pair.script("p", Turn::text("MEDIA:/workspace/report.txt"));
+    pair.ask(A, "again");
+    let seen = pair.seen(A, 5).await;
+    pair.settled().await;
+    assert_eq!(
+        files(&seen),
+        [
+            ("report.txt", b"one".as_slice()),
+            ("report.txt", b"two".as_slice())
+        ]
+    );
+    assert_eq!(pair.telegram.chat(A, OWNER).len(), 5);
+    pair.clean();
+}
+
+#[tokio::test]
+async fn a_wrong_path_is_corrected_in_the_same_turn_and_the_person_sees_no_trouble() {
+    let pair = Pair::in_processes().await;
+    let _gateway = pair.up().await;
+    pair.command("p", A, "mkdir -p out; printf x > out/chart.csv")
+        .await;
+    pair.script(
+        "p",
+        Turn::text("Here is the chart.\nMEDIA:/workspace/out/chart.tsv"),
+    );
+    pair.script("p", Turn::text("MEDIA:/workspace/out/chart.csv"));
+    pair.ask(A, "chart");
+    let seen = pair.seen(A, 3).await;
+    pair.settled().await;
+    assert_eq!(words(&seen), ["prepared", "Here is the chart."]);
+    assert_eq!(files(&seen), [("chart.csv", b"x".as_slice())]);
+    let told = pair.model.requests().last().unwrap().last_text("user");
+    assert!(
+        told.contains("chart.tsv") && told.contains("/workspace/out has chart.csv"),
+        "{told}"
+    );
+    pair.clean();
+}
+
+#[tokio::test]
+async fn in_a_group_topic_the_answer_comes_in_the_topic() {
+    let pair = Pair::in_processes().await;
+    let config = std::fs::read_to_string(pair.home.path().join("tidings.toml")).unwrap();
+    let config = config.replace(
+        "[channels.b]",
+        "[channels.a.groups]\nallow = [-100777]\n[channels.b]",
+    );
+    pair.home.write_config(&config);
+    let _gateway = pair.up().await;
+    pair.telegram.open_chat(A, -100_777);
+    pair.telegram.add_topic(A, -100_777, 9);
+    pair.script("p", Turn::text("in the topic"));
+    // Not meant for the bot: silence.
+    pair.telegram.say(
+        A,
+        Said::text("nice weather")
+            .by(OWNER, "Owner")
+            .in_group(-100_777)
+            .topic(9),
+    );
+    pair.telegram.say(
+        A,
+        Said::text("/ask@bot_a what?")
+            .by(OWNER, "Owner")
+            .in_group(-100_777)
+            .topic(9),
+    );
+    pair.telegram
+        .until("an answer", |telegram| {
+            !telegram.chat(A, -100_777).is_empty()
+        })
+        .await
+        .unwrap();
+    let seen = pair.telegram.chat(A, -100_777);
+    assert_eq!(seen.first().unwrap().thread, Some(9));
+    assert_eq!(words(&seen), ["in the topic"]);
+    assert_eq!(pair.model.requests().len(), 1);
+    pair.clean();
+}
+
+#[tokio::test]
+async fn t3_a_model_that_misbehaves_ends_in_a_sentence_and_nothing_runs_from_a_cut_call() {
+    let pair = Pair::in_processes().await;
+    let _gateway = pair.up().await;
+    for (turns, sentence) in [
+        // Twice empty: it was asked again.
+        (
+            vec![Turn::text(""), Turn::text(" \n")],
+            "⚠ I could not answer: the model gave an empty answer.",
+        ),
+        (
+            vec![
+                Turn::empty()
+                    .then_tool_raw("terminal", "{\"command\": \"touch /workspace/cut")
+                    .finish("length"),
+            ],
+            "⚠ I could not answer: the model ran out of output tokens before it said anything.",
+        ),
+        (
+            vec![Turn::text("The answer is").finish("length")],
+            "The answer is\n\n⚠ The answer was cut: the model reached its output limit.",
+        ),
+    ] {
+        let before = pair.telegram.chat(A, OWNER).len();
+        for turn in turns {
+            pair.script("p", turn);
+        }
+        pair.ask(A, "hi");
+        let seen = pair.seen(A, before + 1).await;
+        assert_eq!(words(&seen).last(), Some(&sentence));
+    }
+    let before = pair.telegram.chat(A, OWNER).len();
+    pair.script("p", Turn::empty().then_tool_raw("terminal", "not json"));
+    pair.script("p", Turn::tool("weather", json!({})));
+    pair.script(
+        "p",
+        Turn::tool("terminal", json!({ "command": "ls /workspace" })),
+    );
+    pair.script("p", Turn::text("fine"));
+    pair.ask(A, "hi");
+    let seen = pair.seen(A, before + 1).await;
+    assert_eq!(words(&seen).last(), Some(&"fine"));
+    let results: Vec<String> = pair
+        .model
+        .requests()
+        .last()
+        .unwrap()
+        .messages()
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .map(|message| message["content"].to_string())
+        .collect();
+    assert!(
+        results.iter().any(|text| text.contains("nothing was run")),
+        "{results:?}"
+    );
+    assert!(
+        results
+            .iter()
+            .any(|text| text.contains("no tool 'weather'")),
+        "{results:?}"
+    );
+    assert!(
+        !results.last().unwrap().contains("cut"),
+        "a cut call ran: {results:?}"
+    );
+    pair.clean();
+}
+
+#[tokio::test]
+async fn t6_quoted_words_are_named_as_somebody_elses() {
+    let pair = Pair::in_processes().await;
+    let _gateway = pair.up().await;
+    pair.script("p", Turn::text("first"));
+    pair.ask(A, "hi");
+    let first = pair.seen(A, 1).await.first().unwrap().message_id;
+    pair.script("p", Turn::text("second"));
+    pair.telegram.say(
+        A,
+        Said::text("what is this?")
+            .by(OWNER, "Owner")
+            .replying_to(first),
+    );
+    pair.seen(A, 2).await;
+    let text = pair.model.requests().last().unwrap().last_text("user");
+    assert!(
+        text.contains("quoted as data")
+            && text.contains("> first")
+            && text.ends_with("what is this?"),
+        "{text}"
+    );
+    pair.clean();
+}
