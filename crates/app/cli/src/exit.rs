@@ -37,10 +37,10 @@ impl From<settings::HomeError> for Failure {
 
 impl From<gateway::StartError> for Failure {
     fn from(error: gateway::StartError) -> Self {
-        match error {
-            gateway::StartError::Home(error) => error.into(),
-            other => Self::Failed(other.to_string()),
+        if let gateway::StartError::Home(error) = error {
+            return error.into();
         }
+        Self::Failed(error.to_string())
     }
 }
 

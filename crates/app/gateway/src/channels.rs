@@ -11,17 +11,18 @@ use sandbox::BlobWriter;
 use settings::{ChannelKind, Settings};
 use waybill::{AccountId, Clock};
 
+/// Accounts that can work, and those that were left out with the reason.
+pub(crate) struct Built {
+    pub(crate) adapters: HashMap<AccountId, Arc<dyn ChatAdapter>>,
+    pub(crate) left_out: Vec<(AccountId, String)>,
+}
+
 /// Builds every account that can be built; the others are left out with the reason.
-pub(crate) fn build(
-    settings: &Settings,
-    client: &net::Client,
-    clock: &Arc<dyn Clock>,
-) -> (
-    HashMap<AccountId, Arc<dyn ChatAdapter>>,
-    Vec<(AccountId, String)>,
-) {
-    let mut built: HashMap<AccountId, Arc<dyn ChatAdapter>> = HashMap::new();
-    let mut left_out = Vec::new();
+pub(crate) fn build(settings: &Settings, client: &net::Client, clock: &Arc<dyn Clock>) -> Built {
+    let mut built = Built {
+        adapters: HashMap::new(),
+        left_out: Vec::new(),
+    };
     for (name, channel) in &settings.channels {
         match &channel.kind {
             ChannelKind::Telegram { token, api_base } => {
@@ -29,14 +30,14 @@ pub(crate) fn build(
                 options.api_base.clone_from(api_base);
                 match Telegram::new(options, client.clone(), Arc::clone(clock)) {
                     Ok(telegram) => {
-                        built.insert(name.clone(), Arc::new(telegram));
+                        built.adapters.insert(name.clone(), Arc::new(telegram));
                     }
-                    Err(error) => left_out.push((name.clone(), error.to_string())),
+                    Err(error) => built.left_out.push((name.clone(), error.to_string())),
                 }
             }
         }
     }
-    (built, left_out)
+    built
 }
 
 /// Fetches people's files through the account that heard of them.

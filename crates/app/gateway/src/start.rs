@@ -148,7 +148,10 @@ impl Gateway {
                 clock: Arc::clone(&clock),
             },
         );
-        let (mut adapters, left_out) = channels::build(&settings, &client, &clock);
+        let channels::Built {
+            mut adapters,
+            left_out,
+        } = channels::build(&settings, &client, &clock);
         let accounts: Vec<(AccountId, String)> = adapters
             .iter()
             .map(|(name, adapter)| (name.clone(), adapter.descriptor().kind.clone()))

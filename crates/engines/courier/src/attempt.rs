@@ -7,11 +7,11 @@ use std::time::Duration;
 use chat::{Delivery, Descriptor, Fault, FaultKind, Grade, Receipt};
 use futures_util::FutureExt;
 use outbox::{
-    Backoff, Claimed, Decision, Draft, Envelope, Event, HealthSink, MessageKind, NewMessage,
-    OutboxStore, PartState, Settlement, Standing, compose, decide, undelivered,
+    Backoff, Claimed, Decision, Draft, Envelope, Event, HealthSink, HomeChat, MessageKind,
+    NewMessage, OutboxStore, PartState, Settlement, Standing, compose, decide, undelivered,
 };
 use sandbox::BlobStore;
-use waybill::{ChatKey, Clock, Ids, MessageId, ProfileId, ProfileScope, Waybill};
+use waybill::{Clock, Ids, MessageId, ProfileScope, Waybill};
 
 use crate::pump::Channels;
 
@@ -29,7 +29,7 @@ const SETTLE_TRIES: u32 = 5;
 /// What an attempt needs.
 pub(crate) struct Attempts {
     pub(crate) install: String,
-    pub(crate) home: Arc<dyn Fn(&ProfileId) -> Option<ChatKey> + Send + Sync>,
+    pub(crate) home: HomeChat,
     pub(crate) health: HealthSink,
     pub(crate) store: Arc<dyn OutboxStore>,
     pub(crate) blobs: Arc<dyn BlobStore>,
@@ -69,7 +69,11 @@ impl Attempts {
                 self.clock.now(),
             ) {
                 Decision::Resend { .. } => {}
-                decision => {
+                decision @ (Decision::Sent { .. }
+                | Decision::Retry { .. }
+                | Decision::Unknown { .. }
+                | Decision::Redirect { .. }
+                | Decision::Dead { .. }) => {
                     let fault = Fault::new(
                         FaultKind::Unknown,
                         "whether it arrived could not be found out",

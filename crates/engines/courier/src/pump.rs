@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chat::{Activity, ChatAdapter, Descriptor, Preview};
-use outbox::{Claimed, HealthSink, OutboxStore, Outlet, StoreError};
+use outbox::{Claimed, HealthSink, HomeChat, OutboxStore, Outlet, StoreError};
 use sandbox::BlobStore;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use waybill::{AccountId, ChatKey, Clock, Ids, ProfileId, Timestamp};
+use waybill::{AccountId, ChatKey, Clock, Ids, Timestamp};
 
 use crate::attempt::Attempts;
 use crate::show::{self, Show};
@@ -26,7 +26,7 @@ pub struct Options {
     /// Most attempts in flight at once.
     pub in_flight: usize,
     /// Where the owner of a profile reads what can't be told elsewhere.
-    pub home: Arc<dyn Fn(&ProfileId) -> Option<ChatKey> + Send + Sync>,
+    pub home: HomeChat,
     /// How accounts fare.
     pub health: HealthSink,
 }

@@ -6,9 +6,9 @@
 
 pub mod blobs;
 pub mod clock;
-pub mod image;
-pub mod telegram;
-pub mod model_server;
 pub mod http;
-pub mod visible;
+pub mod image;
+pub mod model_server;
 pub mod sandbox;
+pub mod telegram;
+pub mod visible;

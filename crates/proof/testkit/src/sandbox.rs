@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use sandbox::{
-    ArtifactRef, BlobReader, BlobStore, Entry, Exec, Output, Refusal, SandboxError, SandboxPath, SandboxPort,
-    SandboxSpec, Staged, WriteMode,
+    ArtifactRef, BlobReader, BlobStore, Entry, Exec, Output, Refusal, SandboxError, SandboxPath,
+    SandboxPort, SandboxSpec, Staged, WriteMode,
 };
 use waybill::TurnScope;
 
@@ -13,7 +13,9 @@ use waybill::TurnScope;
 pub struct NoSandbox;
 
 fn none<T>() -> Result<T, SandboxError> {
-    Err(SandboxError::Unavailable("there is no sandbox in this test".to_owned()))
+    Err(SandboxError::Unavailable(
+        "there is no sandbox in this test".to_owned(),
+    ))
 }
 
 #[async_trait]
@@ -62,7 +64,9 @@ impl SandboxPort for NoSandbox {
         _: u64,
         _: &dyn BlobStore,
     ) -> Result<ArtifactRef, Refusal> {
-        Err(Refusal::Sandbox { reason: "there is no sandbox in this test".to_owned() })
+        Err(Refusal::Sandbox {
+            reason: "there is no sandbox in this test".to_owned(),
+        })
     }
 
     async fn stage(

@@ -23,6 +23,6 @@ pub use compose::{Attachment, Draft, Envelope, compose};
 pub use decide::{Decision, Event, Gate, Standing, decide};
 pub use message::{AttemptRow, MessageKind, MessageRow, NewMessage, NewPart, PartRow, PartState};
 pub use notice::{not_attached, undelivered};
-pub use outlet::{HealthSink, Outlet};
+pub use outlet::{HealthSink, HomeChat, Outlet};
 pub use plan::{Backoff, MOST_TRIES};
 pub use store::{Claimed, ListFilter, OutboxStore, Settlement, StoreError};

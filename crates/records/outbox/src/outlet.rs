@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use chat::{Activity, Descriptor, Fault, Preview};
-use waybill::{AccountId, ChatKey};
+use waybill::{AccountId, ChatKey, ProfileId};
 
 use crate::Claimed;
 
 /// Told how an account fares, by whoever hears or speaks on it: for each sign, not for each change.
 pub type HealthSink = Arc<dyn Fn(&AccountId, Result<(), Fault>) + Send + Sync>;
+
+/// Where the owner of a profile reads what can't be told elsewhere; none if there is no such place.
+pub type HomeChat = Arc<dyn Fn(&ProfileId) -> Option<ChatKey> + Send + Sync>;
 
 /// Hands to the courier what was claimed at birth, and what is shown while a turn runs. Nothing here waits.
 pub trait Outlet: Send + Sync {

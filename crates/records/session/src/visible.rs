@@ -24,6 +24,10 @@ pub enum VisibleAuthor {
 /// What an entry shows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an entry is moved a few times; a box would lengthen every match on it"
+)]
 pub enum VisibleContent {
     /// What the person wrote, with files.
     Said {

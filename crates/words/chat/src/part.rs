@@ -47,6 +47,10 @@ pub enum Shape {
 /// What one part does. Frozen at enqueue, so that a retry is the same to the byte.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a part is moved a few times in its life; a box would lengthen every match on it"
+)]
 pub enum Op {
     /// Shows text.
     Text(Body),

@@ -245,10 +245,11 @@ async fn sigterm_lets_the_running_turn_end_and_drops_nothing() {
     pair.script("p", Turn::text("finished").pause_until(&gate));
     pair.ask(A, "hi");
     assert!(gate.reached(PATIENCE).await);
-    let stopping = tokio::spawn(gateway.terminate());
-    wait_until_not_listening(&pair).await;
-    gate.release();
-    let status = stopping.await.unwrap();
+    let released = async {
+        wait_until_not_listening(&pair).await;
+        gate.release();
+    };
+    let (status, ()) = tokio::join!(gateway.terminate(), released);
     assert!(status.success(), "{status}");
     let seen = pair.seen(A, 1).await;
     assert_eq!(words(&seen), ["finished"]);

@@ -155,6 +155,7 @@ async fn in_a_group_topic_the_answer_comes_in_the_topic() {
     pair.telegram.say(
         A,
         Said::text("/ask@bot_a what?")
+            .entities(json!([{ "type": "bot_command", "offset": 0, "length": 10 }]))
             .by(OWNER, "Owner")
             .in_group(-100_777)
             .topic(9),

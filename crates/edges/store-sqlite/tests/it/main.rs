@@ -10,7 +10,6 @@ mod artifacts;
 mod crash;
 mod guards;
 mod place;
-mod speed;
 mod writing;
 
 conformance::store!(place::Place);
