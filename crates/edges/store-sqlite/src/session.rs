@@ -154,8 +154,8 @@ fn begin_turn(desk: &Desk<'_>, start: &TurnStart) -> Result<(), Trouble> {
     )?;
     for event in &start.inbox {
         desk.run(
-            "UPDATE inbox SET state = 'running', turn = ?2 WHERE id = ?1 AND state IN ('new','admitted')",
-            params![event.0, turn],
+            "UPDATE inbox SET state = 'running', turn = ?2, session = ?3 WHERE id = ?1 AND state IN ('new','admitted')",
+            params![event.0, turn, json(start.scope.session())?],
         )?;
     }
     write(

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use outbox::StoreError;
-use session::{Admitted, LineStatus, TurnLine, TurnRecord};
+use session::{Admitted, LineStatus, Turn, TurnLine, TurnRecord};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -53,9 +53,13 @@ impl Board {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, key: LineKey, work: Work) {
-        self.lines().entry(key).or_default().waiting.push_back(work);
+    fn push(&self, key: LineKey, work: Work) -> Turn {
+        let mut lines = self.lines();
+        let line = lines.entry(key).or_default();
+        let idle = line.running.is_none() && line.waiting.is_empty();
+        line.waiting.push_back(work);
         self.bell.notify_one();
+        if idle { Turn::Next } else { Turn::Waits }
     }
 
     /// The next work of each idle line, at most `most`.
@@ -106,9 +110,9 @@ fn line_key(scope: &SessionScope) -> LineKey {
 }
 
 impl TurnLine for AgentHandle {
-    fn enqueue(&self, admitted: Admitted) {
+    fn enqueue(&self, admitted: Admitted) -> Turn {
         let key = line_key(&admitted.scope);
-        self.board.push(key, Work::Fresh(Box::new(admitted)));
+        self.board.push(key, Work::Fresh(Box::new(admitted)))
     }
 
     fn stop(&self, scope: &SessionScope) -> bool {

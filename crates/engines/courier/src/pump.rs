@@ -163,18 +163,10 @@ impl Courier {
         }
         tracing::debug!(accounts = self.channels.len(), "the courier carries");
         let mut flying: JoinSet<Vec<Claimed>> = JoinSet::new();
+        // One look at a time, and never dropped half-way: what it claims is `sending` already.
+        let mut looking = Box::pin(self.look(self.in_flight, stop.clone()));
         loop {
             let free = self.in_flight.saturating_sub(flying.len());
-            if free > 0 {
-                match self.store.claim(self.clock.now(), free).await {
-                    Ok(claimed) => self.send_off(&mut flying, claimed),
-                    Err(error) => {
-                        tracing::error!(%error, "the outbox can't be read");
-                        tokio::time::sleep(STORE_REST).await;
-                    }
-                }
-            }
-            let sleep = self.until_due().await;
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
@@ -183,31 +175,32 @@ impl Courier {
                     Ok(next) => self.send_off(&mut flying, next),
                     Err(error) => tracing::error!(%error, "an attempt's task ended badly"),
                 },
-                () = self.store.changed() => {}
-                () = tokio::time::sleep(sleep) => {}
+                claimed = &mut looking, if free > 0 => {
+                    self.send_off(&mut flying, claimed);
+                    let free = self.in_flight.saturating_sub(flying.len()).max(1);
+                    looking.set(self.look(free, stop.clone()));
+                }
             }
+        }
+        for part in looking.await {
+            self.attempts.give_back(part).await;
         }
         self.finish(flying).await;
         Ok(())
+    }
+
+    fn look(
+        &self,
+        most: usize,
+        stop: CancellationToken,
+    ) -> impl Future<Output = Vec<Claimed>> + use<> {
+        look(Arc::clone(&self.store), Arc::clone(&self.clock), most, stop)
     }
 
     fn send_off(&self, flying: &mut JoinSet<Vec<Claimed>>, claimed: Vec<Claimed>) {
         for part in claimed {
             let attempts = Arc::clone(&self.attempts);
             flying.spawn(async move { attempts.carry(part).await });
-        }
-    }
-
-    async fn until_due(&self) -> Duration {
-        match self.store.next_due().await {
-            Ok(Some(due)) => {
-                until(self.clock.now(), due).clamp(Duration::from_millis(1), LONGEST_SLEEP)
-            }
-            Ok(None) => LONGEST_SLEEP,
-            Err(error) => {
-                tracing::error!(%error, "the outbox can't be read");
-                STORE_REST
-            }
         }
     }
 
@@ -232,6 +225,36 @@ impl Courier {
             for part in claimed {
                 self.attempts.give_back(part).await;
             }
+        }
+    }
+}
+
+/// Waits until something may be due, then claims it.
+async fn look(
+    store: Arc<dyn OutboxStore>,
+    clock: Arc<dyn Clock>,
+    most: usize,
+    stop: CancellationToken,
+) -> Vec<Claimed> {
+    let sleep = match store.next_due().await {
+        Ok(Some(due)) => until(clock.now(), due).clamp(Duration::from_millis(1), LONGEST_SLEEP),
+        Ok(None) => LONGEST_SLEEP,
+        Err(error) => {
+            tracing::error!(%error, "the outbox can't be read");
+            STORE_REST
+        }
+    };
+    tokio::select! {
+        () = stop.cancelled() => return Vec::new(),
+        () = store.changed() => {}
+        () = tokio::time::sleep(sleep) => {}
+    }
+    match store.claim(clock.now(), most).await {
+        Ok(claimed) => claimed,
+        Err(error) => {
+            tracing::error!(%error, "nothing can be claimed from the outbox");
+            tokio::time::sleep(STORE_REST).await;
+            Vec::new()
         }
     }
 }

@@ -1,13 +1,18 @@
 //! The intake's loop, and the sink that channels put events into.
 
 use std::sync::Arc;
+use std::task::Poll;
 
 use async_trait::async_trait;
 use chat::{Accepted, Event, Fault, Inbound, InboundSink, SinkError};
-use outbox::{Claimed, HealthSink, Outlet, StoreError};
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use outbox::{HealthSink, Outlet, StoreError};
 use policy::Verdict;
 use session::{
-    Admission, Admitted, InboxRow, InboxState, InboxStore, NewEvent, SessionStore, TurnLine,
+    Admission, Admitted, InboxId, InboxRow, InboxState, InboxStore, NewEvent, SessionStore, Turn,
+    TurnLine,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -147,35 +152,46 @@ impl Intake {
     /// # Errors
     /// [`StoreError`] if what was left can't be read. Later store errors leave the event for the next start.
     pub async fn run(mut self, stop: CancellationToken) -> Stored<()> {
+        let mut fresh = std::mem::replace(&mut self.fresh, mpsc::unbounded_channel().1);
+        // Decisions on their way into the store: the next event is looked at meanwhile.
+        let mut writing = FuturesUnordered::new();
         let mut taken = None;
         for row in self.inbox.open_rows().await? {
             taken = Some(row.id);
-            self.take_up(row).await;
+            writing.extend(self.take_up(row).await);
         }
         loop {
             tokio::select! {
                 biased;
-                () = stop.cancelled() => return Ok(()),
-                row = self.fresh.recv() => match row {
+                () = stop.cancelled() => break,
+                Some(()) = writing.next(), if !writing.is_empty() => {}
+                row = fresh.recv() => match row {
                     // Accepted while the open rows were read: it was among them.
                     Some(row) if taken.is_some_and(|last| row.id <= last) => {}
-                    Some(row) => self.take_up(row).await,
-                    None => return Ok(()),
+                    Some(row) => writing.extend(self.take_up(row).await),
+                    None => break,
                 },
+            }
+        }
+        while writing.next().await.is_some() {}
+        Ok(())
+    }
+
+    /// Decides on a row; the decision is on its way into the store when this returns.
+    async fn take_up(&self, row: InboxRow) -> Option<BoxFuture<'_, ()>> {
+        let id = row.id;
+        match self.decide(row).await {
+            Ok(writing) => writing,
+            Err(error) => {
+                tracing::error!(%error, inbox = id.0, "an event could not be decided on; it waits for the next start");
+                None
             }
         }
     }
 
-    async fn take_up(&self, row: InboxRow) {
-        let id = row.id;
-        if let Err(error) = self.decide(row).await {
-            tracing::error!(%error, inbox = id.0, "an event could not be decided on; it waits for the next start");
-        }
-    }
-
-    async fn decide(&self, row: InboxRow) -> Stored<()> {
+    async fn decide(&self, row: InboxRow) -> Stored<Option<BoxFuture<'_, ()>>> {
         let Some(inbound) = row.inbound else {
-            return Ok(());
+            return Ok(None);
         };
         if let (InboxState::Admitted, Some(scope)) = (&row.state, row.session) {
             self.line.enqueue(Admitted {
@@ -183,39 +199,45 @@ impl Intake {
                 inbound,
                 scope,
             });
-            return Ok(());
+            return Ok(None);
         }
         let profile = match self.verdict(&row.account, &inbound).await {
             Verdict::Admit(profile) => profile,
             Verdict::Ignore(reason) => {
-                tracing::info!(account = %row.account, sender = inbound.sender.id.as_str(), chat = %inbound.chat, reason, "ignored");
-                let admission = Admission::Ignore { reason };
-                return self
-                    .inbox
-                    .admit(row.id, admission, self.clock.now())
-                    .await
-                    .map(drop);
+                tracing::info!(
+                    account = %row.account, sender = inbound.sender.id.as_str(), chat = %inbound.chat, reason, "ignored"
+                );
+                return Ok(self.write_down(row.id, Admission::Ignore { reason }).await);
             }
         };
         let scope = self.session(profile, &inbound).await?;
         if let Some(command) = policy::find(&inbound.text) {
             let messages = self.obey(command.command, &scope, &inbound, row.id).await?;
-            let claimed = self
-                .inbox
-                .admit(row.id, Admission::Tell { messages }, self.clock.now())
-                .await?;
-            self.carry(claimed);
-            return Ok(());
+            return Ok(self.write_down(row.id, Admission::Tell { messages }).await);
         }
-        self.inbox
-            .admit(row.id, Admission::Admit(scope.clone()), self.clock.now())
-            .await?;
-        self.line.enqueue(Admitted {
-            id: row.id,
-            inbound,
-            scope,
+        let admission = Admission::Admit(scope.clone());
+        let id = row.id;
+        match self.line.enqueue(Admitted { id, inbound, scope }) {
+            Turn::Next => Ok(None),
+            Turn::Waits => Ok(self.write_down(id, admission).await),
+        }
+    }
+
+    /// Hands a decision to the store and does not wait for its end, which is the returned future.
+    async fn write_down(&self, id: InboxId, admission: Admission) -> Option<BoxFuture<'_, ()>> {
+        let now = self.clock.now();
+        let mut writing: BoxFuture<'_, ()> = Box::pin(async move {
+            match self.inbox.admit(id, admission, now).await {
+                Ok(claimed) => self.outlet.carry(claimed),
+                Err(error) => {
+                    tracing::error!(%error, inbox = id.0, "a decision could not be stored; the event waits for the next start");
+                }
+            }
         });
-        Ok(())
+        match futures_util::poll!(&mut writing) {
+            Poll::Ready(()) => None,
+            Poll::Pending => Some(writing),
+        }
     }
 
     async fn verdict(&self, account: &AccountId, inbound: &Inbound) -> Verdict {
@@ -247,7 +269,7 @@ impl Intake {
         command: policy::Command,
         scope: &SessionScope,
         inbound: &Inbound,
-        id: session::InboxId,
+        id: InboxId,
     ) -> Stored<Vec<outbox::NewMessage>> {
         let status = self.line.status(scope);
         let answer = match command {
@@ -275,9 +297,5 @@ impl Intake {
             self.clock.now(),
             self.ids.as_ref(),
         ))
-    }
-
-    fn carry(&self, claimed: Vec<Claimed>) {
-        self.outlet.carry(claimed);
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use testkit::http::Ask;
 use testkit::model_server::{Gate, ModelServer, Turn};
 use testkit::telegram::{Said, Telegram};
 
@@ -83,6 +84,11 @@ pub(crate) async fn measure(
     world.gateway.stop().await
 }
 
+/// Another person each time, so that conversations stay short.
+fn person(round: usize) -> i64 {
+    i64::try_from(round).unwrap_or_default() % PEOPLE + 1
+}
+
 /// From the model's last byte to the first byte at the platform.
 async fn reply_overhead(
     table: &mut Table,
@@ -97,9 +103,10 @@ async fn reply_overhead(
             .model
             .push(Turn::text("the answer").pause_until(&gate));
         let before = world.sends();
-        world
-            .telegram
-            .say(TOKEN, Said::text(&format!("overhead {round}")).by(1, "One"));
+        world.telegram.say(
+            TOKEN,
+            Said::text(&format!("overhead {round}")).by(person(round), "Somebody"),
+        );
         anyhow::ensure!(
             gate.reached(Duration::from_secs(20)).await,
             "the model was never asked"
@@ -120,6 +127,35 @@ async fn reply_overhead(
     Ok(())
 }
 
+/// What the same answer takes without a gateway: the model's own time, as a client sees it.
+async fn model_alone(world: &World, rounds: Rounds) -> anyhow::Result<Duration> {
+    let base = world.model.base_url();
+    let address = base
+        .trim_start_matches("http://")
+        .trim_end_matches("/v1")
+        .parse()?;
+    let body = serde_json::json!({
+        "model": "bench",
+        "stream": true,
+        "messages": [{ "role": "user", "content": "hello" }],
+    });
+    let mut samples = Vec::new();
+    for _ in 0..rounds.turns / 4 {
+        let began = Instant::now();
+        let answer = Ask::post("/v1/chat/completions")
+            .json(&body)
+            .send(address)
+            .await?;
+        anyhow::ensure!(
+            answer.status == 200,
+            "the scripted model refused: {}",
+            answer.text()
+        );
+        samples.push(began.elapsed());
+    }
+    Ok(quantile(&mut samples, 0.5))
+}
+
 /// From the person's words to the first byte of the answer, without the model's own time.
 async fn added_latency(
     table: &mut Table,
@@ -128,17 +164,24 @@ async fn added_latency(
     disk: Duration,
 ) -> anyhow::Result<()> {
     world.model.always("the answer", MODEL);
+    let alone = model_alone(world, rounds).await?;
+    table.row(
+        "the scripted model alone",
+        ms(alone),
+        "150 ms of it are its sleep",
+    );
     let mut samples = Vec::new();
     for round in 0..rounds.turns / 2 {
         let before = world.sends();
         let began = Instant::now();
-        world
-            .telegram
-            .say(TOKEN, Said::text(&format!("latency {round}")).by(2, "Two"));
+        world.telegram.say(
+            TOKEN,
+            Said::text(&format!("latency {round}")).by(person(round), "Somebody"),
+        );
         world.answered(before + 1).await?;
         let calls = world.telegram.calls_of("sendMessage");
         let at = calls.get(before).map_or(began, |call| call.at);
-        samples.push(at.saturating_duration_since(began).saturating_sub(MODEL));
+        samples.push(at.saturating_duration_since(began).saturating_sub(alone));
     }
     let target = disk.mul_f64(3.0) + Duration::from_millis(3);
     table.row(

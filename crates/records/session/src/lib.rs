@@ -18,7 +18,7 @@ mod visible;
 
 pub use history::{Entry, wire_messages};
 pub use inbox::{Admission, InboxId, InboxRow, InboxState, NewEvent};
-pub use line::{Admitted, LineStatus, TurnLine};
+pub use line::{Admitted, LineStatus, Turn, TurnLine};
 pub use outbox::StoreError;
 pub use store::{InboxStore, SessionStore};
 pub use turn::{TurnCommit, TurnEnd, TurnRecord, TurnStart};

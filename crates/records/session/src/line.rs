@@ -25,10 +25,19 @@ pub struct LineStatus {
     pub waiting: usize,
 }
 
+/// Where a message stands in its conversation's line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Its turn begins at once; the beginning writes the admission down, too.
+    Next,
+    /// Others are before it.
+    Waits,
+}
+
 /// The lines of turns. Nothing here waits.
 pub trait TurnLine: Send + Sync {
-    /// Puts a message at the end of its conversation's line.
-    fn enqueue(&self, admitted: Admitted);
+    /// Puts a message at the end of its conversation's line, and says where that is.
+    fn enqueue(&self, admitted: Admitted) -> Turn;
 
     /// Stops the running turn of a conversation; `false` if none runs.
     fn stop(&self, scope: &SessionScope) -> bool;

@@ -61,7 +61,8 @@ pub trait SessionStore: Send + Sync {
         now: Timestamp,
     ) -> Result<SessionScope, StoreError>;
 
-    /// Begins a turn.
+    /// Begins a turn; its events become `Running`, and it is written down on them to which conversation they were admitted,
+    /// whether [`InboxStore::admit`] came before or not.
     async fn begin_turn(&self, start: TurnStart) -> Result<(), StoreError>;
 
     /// Adds messages to the transcript of a running turn, write-ahead: before the tools of a call run, after each result.

@@ -15,8 +15,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use axum::serve::ListenerExt as _;
 use serde_json::Value;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -103,6 +104,13 @@ impl Shared {
     }
 }
 
+/// A piece goes out when it is written, as the real services do; otherwise it waits 40 ms for the other side's word.
+fn send_at_once(stream: &mut TcpStream) {
+    if let Err(error) = stream.set_nodelay(true) {
+        eprintln!("model server: pieces may come late: {error}");
+    }
+}
+
 /// The server. It ends when it is dropped.
 pub struct ModelServer {
     base_url: String,
@@ -129,7 +137,7 @@ impl ModelServer {
         let router = serve::router(shared.clone());
         let mut task = JoinSet::new();
         task.spawn(async move {
-            if let Err(error) = axum::serve(listener, router).await {
+            if let Err(error) = axum::serve(listener.tap_io(send_at_once), router).await {
                 eprintln!("the scripted model server stopped: {error}");
             }
         });

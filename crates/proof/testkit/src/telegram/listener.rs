@@ -44,6 +44,9 @@ impl Listener for Doors {
     async fn accept(&mut self) -> (Wire, SocketAddr) {
         loop {
             if let Ok((stream, from)) = self.0.accept().await {
+                if let Err(error) = stream.set_nodelay(true) {
+                    eprintln!("fake: answers may come late: {error}");
+                }
                 return (
                     Wire {
                         stream,
