@@ -7,6 +7,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use rust_embed::Embed;
 
+use crate::asked::Asked;
 use crate::error::Refused;
 use crate::router::Surface;
 
@@ -42,7 +43,7 @@ fn media_type(name: &str) -> &'static str {
 /// `GET /assets/BUILD/NAME`.
 pub(crate) async fn asset(
     State(surface): State<Arc<Surface>>,
-    Path((build, name)): Path<(String, String)>,
+    Asked(Path((build, name))): Asked<Path<(String, String)>>,
 ) -> Result<Response, Refused> {
     let file = Assets::get(&name).ok_or_else(|| Refused::missing("page"))?;
     let keep = if build == surface.build {

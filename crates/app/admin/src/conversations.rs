@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use session::ConversationRow;
 use waybill::{Conversation, ProfileId};
 
+use crate::asked::Asked;
 use crate::error::Refused;
 use crate::files;
 use crate::router::Surface;
@@ -97,7 +98,7 @@ pub(crate) async fn create(
 /// `GET /api/conversations/ID/messages`.
 pub(crate) async fn messages(
     State(surface): State<Arc<Surface>>,
-    Path(id): Path<String>,
+    Asked(Path(id)): Asked<Path<String>>,
 ) -> Result<Json<Value>, Refused> {
     let found = find(&surface, id).await?;
     let entries = surface
@@ -134,7 +135,7 @@ struct NewFile {
 /// `POST /api/conversations/ID/messages`: 202 when it is durable. The same `id` again changes nothing.
 pub(crate) async fn say(
     State(surface): State<Arc<Surface>>,
-    Path(id): Path<String>,
+    Asked(Path(id)): Asked<Path<String>>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, Refused> {
     let found = find(&surface, id).await?;

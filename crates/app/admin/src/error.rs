@@ -44,6 +44,11 @@ impl Refused {
         )
     }
 
+    pub(crate) fn method() -> Self {
+        let text = "this address is not asked for in that way: /api/openapi.json says how";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method", text)
+    }
+
     pub(crate) fn malformed(text: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "malformed", text)
     }

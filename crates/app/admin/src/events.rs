@@ -21,6 +21,7 @@ use session::Visible;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::asked::Asked;
 use crate::conversations::{ENTRIES, find};
 use crate::error::Refused;
 use crate::router::Surface;
@@ -42,8 +43,8 @@ pub(crate) struct Place {
 /// `GET /api/conversations/ID/events?after=ENTRY`.
 pub(crate) async fn events(
     State(surface): State<Arc<Surface>>,
-    Path(id): Path<String>,
-    Query(place): Query<Place>,
+    Asked(Path(id)): Asked<Path<String>>,
+    Asked(Query(place)): Asked<Query<Place>>,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let found = find(&surface, id).await?;

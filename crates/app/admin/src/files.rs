@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::json;
 use waybill::ProfileId;
 
+use crate::asked::Asked;
 use crate::conversations::find;
 use crate::error::Refused;
 use crate::kind;
@@ -30,6 +31,9 @@ const SURPLUS: u64 = 16 << 20;
 
 /// For files: nothing in them may load or run, should a browser show one after all.
 const FILE_POLICY: &str = "sandbox; default-src 'none'";
+
+/// For files: browsers may keep them, and ask each time whether they may still show them. After a logout they may not.
+const KEPT: &str = "private, no-cache";
 
 fn refusal(error: BlobError) -> Refused {
     match error {
@@ -51,8 +55,8 @@ pub(crate) struct Named {
 /// `POST /api/conversations/ID/files?name=NAME`: the body is the file.
 pub(crate) async fn upload(
     State(surface): State<Arc<Surface>>,
-    Path(id): Path<String>,
-    Query(Named { name }): Query<Named>,
+    Asked(Path(id)): Asked<Path<String>>,
+    Asked(Query(Named { name })): Asked<Query<Named>>,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refused> {
@@ -156,7 +160,7 @@ pub(crate) async fn uploaded(
 /// `GET /files/PROFILE/HASH/NAME`.
 pub(crate) async fn download(
     State(surface): State<Arc<Surface>>,
-    Path((profile, hash, name)): Path<(String, String, String)>,
+    Asked(Path((profile, hash, name))): Asked<Path<(String, String, String)>>,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let profile: ProfileId = profile
@@ -171,10 +175,26 @@ pub(crate) async fn download(
         .open(&profile, &hash)
         .await
         .map_err(refusal)?;
+    let tag = format!("\"{hash}\"");
+    let value = |text: String| {
+        HeaderValue::from_str(&text).map_err(|error| Refused::malformed(error.to_string()))
+    };
+    let kept = [
+        (header::CACHE_CONTROL, HeaderValue::from_static(KEPT)),
+        (header::ETAG, value(tag.clone())?),
+    ];
+    if has_already(&headers, &tag) {
+        return Ok((StatusCode::NOT_MODIFIED, kept).into_response());
+    }
     let head = bytes.next().await.map_err(refusal)?.unwrap_or_default();
     let in_place = kind::shown_in_place(&head);
+    // A part of another file than the asker has the rest of is of no use.
+    let of_this = headers
+        .get(header::IF_RANGE)
+        .is_none_or(|known| known.as_bytes() == tag.as_bytes());
     let range = headers
         .get(header::RANGE)
+        .filter(|_| of_this)
         .and_then(|value| value.to_str().ok())
         .and_then(|range| span(range, size));
     let (first, last) = range.unwrap_or((0, size.saturating_sub(1)));
@@ -188,19 +208,13 @@ pub(crate) async fn download(
             in_place.unwrap_or("application/octet-stream"),
         ),
         (header::CONTENT_SECURITY_POLICY, FILE_POLICY),
-        (
-            header::CACHE_CONTROL,
-            "private, max-age=31536000, immutable",
-        ),
         (header::ACCEPT_RANGES, "bytes"),
     ];
     for (name, value) in fixed {
         headers.insert(name, HeaderValue::from_static(value));
     }
+    headers.extend(kept);
     headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-    let value = |text: String| {
-        HeaderValue::from_str(&text).map_err(|error| Refused::malformed(error.to_string()))
-    };
     headers.insert(header::CONTENT_DISPOSITION, value(disposition)?);
     if range.is_some() {
         headers.insert(
@@ -210,6 +224,17 @@ pub(crate) async fn download(
         *response.status_mut() = StatusCode::PARTIAL_CONTENT;
     }
     Ok(response)
+}
+
+/// Whether the asker has a file with this tag (RFC 9110, `If-None-Match`: weak comparison).
+fn has_already(headers: &HeaderMap, tag: &str) -> bool {
+    headers
+        .get_all(header::IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(str::trim)
+        .any(|known| known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag)
 }
 
 /// The first and the last byte of a single range that can be served; players ask for these to jump. Anything else is

@@ -8,10 +8,12 @@
 //! * Pages, API and files need an open session; a login link opens one, once. Tokens are known by hash alone and never logged.
 //! * No byte that a person or an agent made is served as something that runs in our origin (`files`, `kind`).
 //! * Pages hold no inline script or style, and load nothing from anywhere else.
+//! * Every route is a row of one table, and `/api/openapi.json` is made of the same rows.
 //! * Bodies, waits, connections and lists are bounded.
 //!
 //! Start reading at [`serve`], then `router` and `guard`.
 
+mod asked;
 mod assets;
 mod conversations;
 mod error;
@@ -20,6 +22,7 @@ mod files;
 mod guard;
 mod kind;
 mod login;
+mod openapi;
 mod options;
 mod page;
 mod router;

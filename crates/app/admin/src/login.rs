@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{Query, Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use policy::{AccessStore, TokenHash};
@@ -13,6 +13,7 @@ use serde::Deserialize;
 use waybill::{Clock, Secret};
 
 use crate::Error;
+use crate::asked::Asked;
 use crate::error::Refused;
 use crate::page;
 use crate::router::Surface;
@@ -22,6 +23,8 @@ pub const LINK_LIVES: Duration = Duration::from_secs(60 * 60);
 
 /// How long a browser stays logged in.
 const SESSION_LIVES: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 
 fn token() -> Result<Secret, Error> {
     let mut bytes = [0_u8; 32];
@@ -51,7 +54,7 @@ pub async fn new_login(access: &dyn AccessStore, clock: &dyn Clock) -> Result<Se
 }
 
 /// Cookies don't tell ports apart, so the name does: two gateways on one machine don't log each other out.
-fn cookie_name(surface: &Surface) -> String {
+pub(crate) fn cookie_name(surface: &Surface) -> String {
     format!("tidings_{}", surface.address.port())
 }
 
@@ -114,7 +117,7 @@ fn go_home() -> Response {
 pub(crate) async fn enter(
     State(surface): State<Arc<Surface>>,
     method: Method,
-    Query(link): Query<Link>,
+    Asked(Query(link)): Asked<Query<Link>>,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     // Some mail and chat programs look at links with HEAD before their owner does.
@@ -151,7 +154,7 @@ pub(crate) async fn enter(
     page::gate(&surface, page::Gate::StaleLink)
 }
 
-/// `POST /logout`: closes the session here and in the browser.
+/// `POST /logout`: closes the session here and in the browser, and has the browser forget the files that it kept.
 pub(crate) async fn leave(
     State(surface): State<Arc<Surface>>,
     headers: HeaderMap,
@@ -159,7 +162,8 @@ pub(crate) async fn leave(
     if let Some(session) = session_of(&surface, &headers) {
         surface.options.access.log_out(session).await?;
     }
-    let mut response = StatusCode::NO_CONTENT.into_response();
+    let forget = [(CLEAR_SITE_DATA, "\"cache\"")];
+    let mut response = (StatusCode::NO_CONTENT, forget).into_response();
     set_cookie(
         &mut response,
         &format!(

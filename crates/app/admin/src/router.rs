@@ -1,4 +1,4 @@
-//! Which path leads where.
+//! Which path leads where: one table, which the description is made of as well.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,13 +6,14 @@ use std::sync::Arc;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodFilter, MethodRouter, on};
 use axum::{Json, Router, middleware};
 use tokio::sync::watch;
 
 use crate::error::Refused;
+use crate::openapi::Operation;
 use crate::options::{Options, Status};
-use crate::{assets, conversations, events, files, guard, login, page};
+use crate::{assets, conversations, events, files, guard, login, openapi, page};
 
 /// Largest JSON body: the longest text, written in escapes, fits.
 const BODY: usize = 2 << 20;
@@ -28,6 +29,10 @@ pub(crate) struct Surface {
     pub(crate) stopping: watch::Receiver<bool>,
 }
 
+async fn health() -> &'static str {
+    "ok"
+}
+
 async fn ready(State(surface): State<Arc<Surface>>) -> Response {
     if surface.options.status.status().ready {
         "ready".into_response()
@@ -40,31 +45,164 @@ async fn status(State(surface): State<Arc<Surface>>) -> Json<Status> {
     Json(surface.options.status.status())
 }
 
+/// How a row is asked for. Where there is GET, there is HEAD.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Get,
+    Post,
+}
+
+/// Who may pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// Everybody whom the guard lets through.
+    Open,
+    /// Only who has an open session.
+    Session,
+}
+
+/// A row of the table.
+pub(crate) struct Route {
+    pub(crate) verb: Verb,
+    pub(crate) path: &'static str,
+    pub(crate) door: Door,
+    /// Its description; `None` for pages and what belongs to them.
+    pub(crate) operation: Option<fn() -> Operation>,
+    handler: fn(MethodFilter) -> MethodRouter<Arc<Surface>>,
+}
+
+/// All of them. The router and the description are made of these.
+pub(crate) fn routes() -> Vec<Route> {
+    vec![
+        Route {
+            verb: Verb::Get,
+            path: "/",
+            door: Door::Open,
+            operation: None,
+            handler: |verb| on(verb, page::home),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/assets/{build}/{*name}",
+            door: Door::Open,
+            operation: None,
+            handler: |verb| on(verb, assets::asset),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/login",
+            door: Door::Open,
+            operation: Some(openapi::enter),
+            handler: |verb| on(verb, login::enter),
+        },
+        Route {
+            verb: Verb::Post,
+            path: "/logout",
+            door: Door::Open,
+            operation: Some(openapi::leave),
+            handler: |verb| on(verb, login::leave),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/health",
+            door: Door::Open,
+            operation: Some(openapi::health),
+            handler: |verb| on(verb, health),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/ready",
+            door: Door::Open,
+            operation: Some(openapi::ready),
+            handler: |verb| on(verb, ready),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/api/openapi.json",
+            door: Door::Open,
+            operation: Some(openapi::describe),
+            handler: |verb| on(verb, openapi::serve),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/api/status",
+            door: Door::Session,
+            operation: Some(openapi::status),
+            handler: |verb| on(verb, status),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/api/conversations",
+            door: Door::Session,
+            operation: Some(openapi::list),
+            handler: |verb| on(verb, conversations::list),
+        },
+        Route {
+            verb: Verb::Post,
+            path: "/api/conversations",
+            door: Door::Session,
+            operation: Some(openapi::create),
+            handler: |verb| on(verb, conversations::create),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/api/conversations/{id}/messages",
+            door: Door::Session,
+            operation: Some(openapi::messages),
+            handler: |verb| on(verb, conversations::messages),
+        },
+        Route {
+            verb: Verb::Post,
+            path: "/api/conversations/{id}/messages",
+            door: Door::Session,
+            operation: Some(openapi::say),
+            handler: |verb| on(verb, conversations::say),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/api/conversations/{id}/events",
+            door: Door::Session,
+            operation: Some(openapi::events),
+            handler: |verb| on(verb, events::events),
+        },
+        Route {
+            verb: Verb::Post,
+            path: "/api/conversations/{id}/files",
+            door: Door::Session,
+            operation: Some(openapi::upload),
+            handler: |verb| on(verb, files::upload),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/files/{profile}/{hash}/{name}",
+            door: Door::Session,
+            operation: Some(openapi::download),
+            handler: |verb| on(verb, files::download),
+        },
+    ]
+}
+
+/// The rows behind this door.
+fn behind(door: Door) -> Router<Arc<Surface>> {
+    routes()
+        .into_iter()
+        .filter(|row| row.door == door)
+        .fold(Router::new(), |router, row| {
+            let verb = match row.verb {
+                Verb::Get => MethodFilter::GET,
+                Verb::Post => MethodFilter::POST,
+            };
+            router.route(row.path, (row.handler)(verb))
+        })
+        .method_not_allowed_fallback(|| async { Refused::method() })
+}
+
 pub(crate) fn router(surface: Arc<Surface>) -> Router {
-    let inside = Router::new()
-        .route("/api/status", get(status))
-        .route(
-            "/api/conversations",
-            get(conversations::list).post(conversations::create),
-        )
-        .route(
-            "/api/conversations/{id}/messages",
-            get(conversations::messages).post(conversations::say),
-        )
-        .route("/api/conversations/{id}/events", get(events::events))
-        .route("/api/conversations/{id}/files", post(files::upload))
-        .route("/files/{profile}/{hash}/{name}", get(files::download))
-        .layer(middleware::from_fn_with_state(
-            Arc::clone(&surface),
-            login::require,
-        ));
-    Router::new()
-        .route("/", get(page::home))
-        .route("/login", get(login::enter))
-        .route("/logout", post(login::leave))
-        .route("/health", get(|| async { "ok" }))
-        .route("/ready", get(ready))
-        .route("/assets/{build}/{*name}", get(assets::asset))
+    let inside = behind(Door::Session).layer(middleware::from_fn_with_state(
+        Arc::clone(&surface),
+        login::require,
+    ));
+    behind(Door::Open)
         .merge(inside)
         .fallback(|| async { Refused::missing("page") })
         .layer(DefaultBodyLimit::max(BODY))
@@ -73,4 +211,18 @@ pub(crate) fn router(surface: Arc<Surface>) -> Router {
             guard::guard,
         ))
         .with_state(surface)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_of_the_owner_is_behind_the_session() {
+        for route in routes() {
+            let data = route.path.starts_with("/api/") || route.path.starts_with("/files/");
+            let behind = data && route.path != "/api/openapi.json";
+            assert_eq!(route.door == Door::Session, behind, "{}", route.path);
+        }
+    }
 }

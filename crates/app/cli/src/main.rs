@@ -11,6 +11,7 @@ mod exit;
 mod logging;
 mod login;
 mod outbox_rows;
+mod printable;
 mod up;
 
 use std::process::ExitCode;

@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use outbox::{ListFilter, MessageRow, OutboxStore, PartRow, PartState};
+use outbox::{AttemptRow, ListFilter, MessageRow, OutboxStore, PartRow, PartState};
 use serde_json::{Value, json};
 use settings::Home;
 use store_sqlite::Store;
 use waybill::{MessageId, Timestamp};
 
 use crate::exit::Failure;
+use crate::printable::printable;
 
 /// Lists parcels, newest first.
 pub(crate) fn list(
@@ -36,14 +37,7 @@ pub(crate) fn list(
         eprintln!("no parcels");
     }
     for row in &rows {
-        println!(
-            "{}  {:<10} {:<8} {:<24} {}",
-            row.id,
-            row.state().name(),
-            row.kind.name(),
-            row.waybill.chat().to_string(),
-            first_words(row)
-        );
+        println!("{}", line(row));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -62,44 +56,68 @@ pub(crate) fn show(home: &Home, id: MessageId, as_json: bool) -> Result<ExitCode
         println!("{}", object(&row));
         return Ok(ExitCode::SUCCESS);
     }
-    println!("{}  {}", row.id, row.state());
-    println!(
-        "  profile {}, to {}, {}",
-        row.waybill.profile(),
-        row.waybill.chat(),
-        row.kind.name()
-    );
-    println!(
-        "  made {}, expires {}",
-        when(row.created_at),
-        when(row.expires_at)
-    );
+    for line in history(&row) {
+        println!("{line}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A parcel in one line.
+fn line(row: &MessageRow) -> String {
+    printable(&format!(
+        "{}  {:<10} {:<8} {:<24} {}",
+        row.id,
+        row.state().name(),
+        row.kind.name(),
+        row.waybill.chat().to_string(),
+        first_words(row)
+    ))
+}
+
+/// A parcel with its parts and their attempts.
+fn history(row: &MessageRow) -> Vec<String> {
+    let mut lines = vec![
+        format!("{}  {}", row.id, row.state()),
+        format!(
+            "  profile {}, to {}, {}",
+            row.waybill.profile(),
+            row.waybill.chat(),
+            row.kind.name()
+        ),
+        format!(
+            "  made {}, expires {}",
+            when(row.created_at),
+            when(row.expires_at)
+        ),
+    ];
     for part in &row.parts {
-        println!(
+        lines.push(format!(
             "  part {} {}: {}{}",
             part.n,
             part.op.name(),
             part.state,
             told(part)
-        );
-        for attempt in &part.attempts {
-            let ended = attempt
-                .ended_at
-                .map_or_else(|| "no end recorded".to_owned(), when);
-            let outcome = attempt.outcome.as_deref().unwrap_or("?");
-            let detail = attempt
-                .detail
-                .as_deref()
-                .map(|detail| format!(" ({detail})"))
-                .unwrap_or_default();
-            println!(
-                "    attempt {}: {} → {ended}: {outcome}{detail}",
-                attempt.n,
-                when(attempt.started_at)
-            );
-        }
+        ));
+        lines.extend(part.attempts.iter().map(attempt));
     }
-    Ok(ExitCode::SUCCESS)
+    lines.iter().map(|line| printable(line)).collect()
+}
+
+fn attempt(attempt: &AttemptRow) -> String {
+    let ended = attempt
+        .ended_at
+        .map_or_else(|| "no end recorded".to_owned(), when);
+    let outcome = attempt.outcome.as_deref().unwrap_or("?");
+    let detail = attempt
+        .detail
+        .as_deref()
+        .map(|detail| format!(" ({detail})"))
+        .unwrap_or_default();
+    format!(
+        "    attempt {}: {} → {ended}: {outcome}{detail}",
+        attempt.n,
+        when(attempt.started_at)
+    )
 }
 
 fn read<T>(home: &Home, look: impl AsyncFnOnce(Store) -> anyhow::Result<T>) -> Result<T, Failure> {
@@ -195,4 +213,85 @@ fn part_object(part: &PartRow) -> Value {
         })),
         "attempts": attempts,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use chat::{Body, Fault, FaultKind, IdempotencyKey, Op, Receipt, Shape};
+    use outbox::MessageKind;
+    use sandbox::{ArtifactRef, Blob, ContentHash, Taken};
+    use testkit::clock::CountingIds;
+    use waybill::{AccountId, ChatKey, Conversation, ProfileId, ProfileScope, Waybill};
+
+    use super::*;
+
+    const EVIL: &str = "\u{1b}]0;x\u{7}\u{9b}2J\u{202e}\nwords";
+
+    fn part(n: u32, op: Op, receipt: Option<Receipt>, fault: Option<Fault>) -> PartRow {
+        PartRow {
+            n,
+            op,
+            key: IdempotencyKey::new([1; 16]),
+            state: PartState::Failed,
+            tries: 1,
+            next_at: Timestamp::UNIX_EPOCH,
+            receipt,
+            fault,
+            may_be_repeat: false,
+            attempts: vec![AttemptRow {
+                n: 1,
+                started_at: Timestamp::UNIX_EPOCH,
+                ended_at: None,
+                outcome: Some(EVIL.to_owned()),
+                detail: Some(EVIL.to_owned()),
+            }],
+        }
+    }
+
+    #[test]
+    fn what_a_stranger_or_a_platform_wrote_commands_no_terminal() {
+        let profile = ProfileId::parse("work").unwrap();
+        let chat = ChatKey::new(
+            AccountId::parse("bot").unwrap(),
+            Conversation::new("7").unwrap(),
+        );
+        let text = Op::Text(Body::Markdown(EVIL.to_owned()));
+        let file = Op::File {
+            artifact: ArtifactRef {
+                profile: profile.clone(),
+                blob: Blob {
+                    hash: ContentHash::new([1; 32]),
+                    size: 1,
+                    mime: "text/plain".to_owned(),
+                },
+                name: EVIL.to_owned(),
+                taken: Taken::Received,
+            },
+            shape: Shape::Document,
+            caption: None,
+        };
+        let row = MessageRow {
+            id: MessageId::fresh(&CountingIds::default()),
+            waybill: Waybill::operator(&ProfileScope::enter(profile), chat),
+            kind: MessageKind::Notice,
+            created_at: Timestamp::UNIX_EPOCH,
+            expires_at: Timestamp::UNIX_EPOCH,
+            parts: vec![
+                part(1, text, Some(Receipt::new(EVIL)), None),
+                part(2, file, None, Some(Fault::new(FaultKind::PermItem, EVIL))),
+            ],
+        };
+        let mut lines = history(&row);
+        assert_eq!(lines.len(), 7);
+        lines.push(line(&row));
+        for line in lines {
+            assert!(
+                !line
+                    .chars()
+                    .any(|sign| sign.is_control() || sign == '\u{202e}'),
+                "{line:?}"
+            );
+        }
+        assert!(line(&row).contains("words"), "{}", line(&row));
+    }
 }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use chat::SenderId;
 use intake::Directory;
 use policy::Rules;
-use session::VisibleLog;
+use session::{StoreError, VisibleLog};
 use settings::{Access, Settings};
 use waybill::{AccountId, ChatKey, ProfileId};
 
@@ -63,17 +63,12 @@ impl Directory for Routes {
         self.rules.get(account)
     }
 
-    async fn route(&self, chat: &ChatKey) -> Option<ProfileId> {
+    async fn route(&self, chat: &ChatKey) -> Result<Option<ProfileId>, StoreError> {
         if chat.account != self.web {
-            return self.settings.profile_for(chat).cloned();
+            return Ok(self.settings.profile_for(chat).cloned());
         }
-        match self.visible.conversation(&chat.conversation).await {
-            Ok(row) => row.map(|row| row.profile),
-            Err(error) => {
-                tracing::error!(%error, "a web conversation could not be read");
-                None
-            }
-        }
+        let row = self.visible.conversation(&chat.conversation).await?;
+        Ok(row.map(|row| row.profile))
     }
 
     fn about(&self, profile: &ProfileId) -> String {
@@ -81,5 +76,36 @@ impl Directory for Routes {
             .get(profile)
             .cloned()
             .unwrap_or_else(|| "It is not configured.".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use settings::{Environment, Home};
+    use testkit::visible::MemoryVisible;
+    use waybill::Conversation;
+
+    use super::*;
+
+    struct Bare;
+
+    impl Environment for Bare {
+        fn get(&self, _name: &str) -> Option<String> {
+            None
+        }
+    }
+
+    #[tokio::test]
+    async fn a_store_that_fails_is_not_a_conversation_without_a_profile() {
+        let folder = tempfile::tempdir().unwrap();
+        let loaded = settings::read("", &Home::at(folder.path()).unwrap(), &Bare);
+        let settings = Arc::new(loaded.settings().unwrap().clone());
+        let web = AccountId::parse("web").unwrap();
+        let visible = Arc::new(MemoryVisible::default());
+        let routes = Routes::new(settings, web.clone(), visible.clone(), HashMap::new());
+        let chat = ChatKey::new(web, Conversation::new("c1").unwrap());
+        assert!(matches!(routes.route(&chat).await, Ok(None)));
+        visible.break_down(true);
+        assert!(routes.route(&chat).await.is_err());
     }
 }

@@ -43,5 +43,8 @@ pub enum StartError {
     NoBlobs,
     /// The machine gives no random numbers.
     #[error("no login link could be made: {0}")]
-    Login(String),
+    Login(#[source] admin::Error),
+    /// A name of the gateway's own is malformed.
+    #[error("a name of the gateway's own is malformed: {0}")]
+    Name(#[source] waybill::NameError),
 }

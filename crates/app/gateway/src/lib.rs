@@ -14,11 +14,14 @@
 mod channels;
 mod directory;
 mod error;
+mod foundations;
 mod health;
 mod home;
 mod install;
 mod models;
+mod running;
 mod sandboxes;
+mod services;
 mod start;
 mod status;
 mod supervisor;
@@ -27,5 +30,6 @@ mod tenants;
 
 pub use error::StartError;
 pub use home::{HomeLock, LockError};
-pub use start::{Gateway, Options, Running, Summary};
+pub use running::{Running, Summary};
+pub use start::{Gateway, Options};
 pub use system::{SystemClock, SystemIds};

@@ -5,14 +5,17 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use sandbox::{
-    ArtifactRef, BlobReader, BlobStore, Driver, Entry, Exec, Output, Refusal, SandboxError,
-    SandboxPath, SandboxPort, SandboxSpec, Staged, WriteMode,
+    ArtifactRef, BlobReader, BlobStore, Driver, Entry, Exec, Network, Output, Refusal,
+    SandboxError, SandboxPath, SandboxPort, SandboxSpec, Staged, WriteMode,
 };
 use sandbox_docker::DockerSandbox;
+use sandbox_folders::{Folders, HostPath};
 use sandbox_process::ProcessSandbox;
 use settings::DriverChoice;
 use tokio::sync::OnceCell;
 use waybill::TurnScope;
+
+use crate::foundations::Foundations;
 
 /// The drivers of this machine.
 #[derive(Clone)]
@@ -22,6 +25,23 @@ pub(crate) struct Drivers {
 }
 
 impl Drivers {
+    /// Drivers that look for nothing yet. `docker` is the engine's socket, if not the usual one.
+    pub(crate) fn new(base: &Foundations, launcher: Vec<String>, docker: Option<String>) -> Self {
+        let folders = Folders::new(HostPath::new(base.home.profiles()));
+        Self {
+            docker: Arc::new(DockerSandbox::new(sandbox_docker::Options {
+                install: base.install.clone(),
+                socket: docker,
+                folders: folders.clone(),
+                clock: Arc::clone(&base.clock),
+            })),
+            process: Arc::new(ProcessSandbox::new(sandbox_process::Options {
+                launcher,
+                folders,
+            })),
+        }
+    }
+
     /// The driver of a choice; `auto` looks at the machine when it is first used, and stays with what it found.
     pub(crate) fn port(&self, choice: DriverChoice, image: &str) -> (Driver, Arc<dyn SandboxPort>) {
         match choice {
@@ -82,21 +102,30 @@ impl Auto {
         }
     }
 
-    async fn pick(&self, spec: &SandboxSpec) -> (&dyn SandboxPort, SandboxSpec) {
+    /// The driver that was found, if it gives what the profile asked for: `auto` never widens a network.
+    async fn pick(
+        &self,
+        spec: &SandboxSpec,
+    ) -> Result<(&dyn SandboxPort, SandboxSpec), SandboxError> {
         let driver = self.driver().await;
         let port: &dyn SandboxPort = match driver {
             Driver::Docker => self.drivers.docker.as_ref(),
+            Driver::Process | Driver::Host if spec.network == Network::Bridge => {
+                return Err(SandboxError::Unavailable(WIDER.to_owned()));
+            }
             Driver::Process | Driver::Host => self.drivers.process.as_ref(),
         };
-        (
-            port,
-            SandboxSpec {
-                driver,
-                ..spec.clone()
-            },
-        )
+        let spec = SandboxSpec {
+            driver,
+            ..spec.clone()
+        };
+        Ok((port, spec))
     }
 }
+
+/// What `auto` says where only the process driver is there for a profile that wants a bridge.
+const WIDER: &str = "this profile has network = \"bridge\", and without Docker that would be the whole network of this machine, \
+                     so nothing was run; start Docker and the gateway again, or set sandbox.driver = \"process\" to accept it";
 
 #[async_trait]
 impl SandboxPort for Auto {
@@ -106,7 +135,7 @@ impl SandboxPort for Auto {
         spec: &SandboxSpec,
         exec: Exec,
     ) -> Result<Output, SandboxError> {
-        let (port, spec) = self.pick(spec).await;
+        let (port, spec) = self.pick(spec).await?;
         port.exec(scope, &spec, exec).await
     }
 
@@ -118,7 +147,7 @@ impl SandboxPort for Auto {
         offset: u64,
         most: usize,
     ) -> Result<(Bytes, u64), SandboxError> {
-        let (port, spec) = self.pick(spec).await;
+        let (port, spec) = self.pick(spec).await?;
         port.read(scope, &spec, path, offset, most).await
     }
 
@@ -130,7 +159,7 @@ impl SandboxPort for Auto {
         bytes: &[u8],
         mode: WriteMode,
     ) -> Result<(), SandboxError> {
-        let (port, spec) = self.pick(spec).await;
+        let (port, spec) = self.pick(spec).await?;
         port.write(scope, &spec, path, bytes, mode).await
     }
 
@@ -141,7 +170,7 @@ impl SandboxPort for Auto {
         path: &SandboxPath,
         most: usize,
     ) -> Result<(Vec<Entry>, usize), SandboxError> {
-        let (port, spec) = self.pick(spec).await;
+        let (port, spec) = self.pick(spec).await?;
         port.list(scope, &spec, path, most).await
     }
 
@@ -153,7 +182,10 @@ impl SandboxPort for Auto {
         limit: u64,
         blobs: &dyn BlobStore,
     ) -> Result<ArtifactRef, Refusal> {
-        let (port, spec) = self.pick(spec).await;
+        let picked = self.pick(spec).await;
+        let (port, spec) = picked.map_err(|error| Refusal::Sandbox {
+            reason: error.to_string(),
+        })?;
         port.capture(scope, &spec, path, limit, blobs).await
     }
 
@@ -164,7 +196,7 @@ impl SandboxPort for Auto {
         name: &str,
         bytes: Box<dyn BlobReader>,
     ) -> Result<Staged, SandboxError> {
-        let (port, spec) = self.pick(spec).await;
+        let (port, spec) = self.pick(spec).await?;
         port.stage(scope, &spec, name, bytes).await
     }
 

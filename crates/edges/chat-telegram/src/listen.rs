@@ -22,6 +22,15 @@ enum Told {
     Ill(Setback),
 }
 
+/// What a round that succeeded says of our ears.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Proof {
+    /// Updates came, or the poll waited as long as it was asked to.
+    Heard,
+    /// An empty answer at once: whoever else polls with our token may have been pushed out for this moment only.
+    Answered,
+}
+
 /// Why a round did not succeed.
 enum Stumble {
     /// The platform or the way to it.
@@ -33,12 +42,16 @@ enum Stumble {
 struct Listener<'a> {
     telegram: &'a Telegram,
     sink: &'a dyn InboundSink,
-    /// The next offset; `None` before the first update ever.
+    /// The stored cursor, until we know which bot we are.
+    cursor: Option<String>,
+    /// The next offset; `None` before this bot's first update ever.
     offset: Option<i64>,
     told: Told,
     failures: u32,
     /// When the last poll had its answer: the only proof that we hear.
     heard_at: Instant,
+    /// When somebody else last read our updates.
+    disputed_at: Option<Instant>,
     webhook_removed: bool,
 }
 
@@ -46,16 +59,18 @@ pub(crate) async fn listen(telegram: &Telegram, sink: &dyn InboundSink) -> Infal
     let mut listener = Listener {
         telegram,
         sink,
+        cursor: None,
         offset: None,
         told: Told::Nothing,
         failures: 0,
         heard_at: Instant::now(),
+        disputed_at: None,
         webhook_removed: false,
     };
     listener.resume().await;
     loop {
         match listener.round().await {
-            Ok(()) => listener.well(),
+            Ok(proof) => listener.well(proof),
             Err(stumble) => listener.stumbled(stumble).await,
         }
     }
@@ -67,7 +82,7 @@ impl Listener<'_> {
         loop {
             match self.sink.cursor(self.telegram.name()).await {
                 Ok(cursor) => {
-                    self.offset = cursor.and_then(|text| text.parse().ok());
+                    self.cursor = cursor;
                     self.failures = 0;
                     return;
                 }
@@ -76,19 +91,30 @@ impl Listener<'_> {
         }
     }
 
-    async fn round(&mut self) -> Result<(), Stumble> {
+    async fn round(&mut self) -> Result<Proof, Stumble> {
         let me = self.telegram.me().await.map_err(Stumble::Fault)?;
+        if let Some(cursor) = self.cursor.take() {
+            self.offset = offset(me.id, &cursor);
+            if self.offset.is_none() {
+                tracing::info!(account = %self.telegram.name(), "the account has another bot than before; its unread messages are read from the beginning");
+            }
+        }
         let (begun, wait) = (Instant::now(), self.wait());
         let updates = self.poll(wait).await.map_err(Stumble::Fault)?;
         if updates.is_empty() {
-            if begun.elapsed() < wait / 2 {
+            let waited = begun.elapsed() >= wait / 2;
+            if !waited {
                 // A server that does not wait must not make us run in circles.
                 tokio::time::sleep(self.telegram.options().pace.network_first).await;
             }
-            return Ok(());
+            return Ok(if waited && !wait.is_zero() {
+                Proof::Heard
+            } else {
+                Proof::Answered
+            });
         }
         let (events, next) = self.read(&me, &updates);
-        let cursor = next.map(|offset| offset.to_string());
+        let cursor = next.map(|offset| format!("{}:{offset}", me.id));
         self.sink
             .accept(self.telegram.name(), events, cursor)
             .await
@@ -99,13 +125,19 @@ impl Listener<'_> {
             return Err(Stumble::Fault(Fault::new(FaultKind::TempReject, text)));
         }
         self.offset = next;
-        Ok(())
+        Ok(Proof::Heard)
     }
 
     /// How long the next poll may wait for news.
     fn wait(&self) -> Duration {
-        // After a start or a failure the first poll does not wait, so that good news is told at once.
-        if self.told == Told::Well && self.failures == 0 {
+        let long = match self.told {
+            Told::Well => self.failures == 0,
+            // A poll that does not wait always wins against another poller, and proves nothing.
+            Told::Ill(Setback::Conflict) => true,
+            // After a start or a failure the first poll does not wait, so that good news is told at once.
+            Told::Nothing | Told::Ill(_) => false,
+        };
+        if long {
             self.telegram.options().poll
         } else {
             Duration::ZERO
@@ -145,13 +177,23 @@ impl Listener<'_> {
         )
     }
 
-    fn well(&mut self) {
+    fn well(&mut self, proof: Proof) {
+        if self.told == Told::Ill(Setback::Conflict) && proof == Proof::Answered && self.disputed()
+        {
+            return;
+        }
         self.failures = 0;
         self.heard_at = Instant::now();
         if self.told != Told::Well {
             self.told = Told::Well;
             self.sink.health(self.telegram.name(), Ok(()));
         }
+    }
+
+    /// Whether less than a poll's time has passed since somebody else read our updates.
+    fn disputed(&self) -> bool {
+        self.disputed_at
+            .is_some_and(|at| at.elapsed() < self.telegram.options().poll)
     }
 
     async fn stumbled(&mut self, stumble: Stumble) {
@@ -170,14 +212,17 @@ impl Listener<'_> {
 
     async fn fault(&mut self, fault: &Fault) -> Setback {
         let setback = Setback::of(fault);
+        if setback == Setback::Conflict {
+            self.disputed_at = Some(Instant::now());
+        }
         tracing::debug!(account = %self.telegram.name(), failures = self.failures, fault = fault.text, "listening failed");
         let new = !matches!(&self.told, Told::Ill(told) if same(*told, setback));
-        if new && (self.failures >= setback.told_from() || self.deaf()) {
+        if setback == Setback::Conflict && fault.text.contains("webhook") && !self.webhook_removed {
+            self.told = Told::Ill(setback);
+            self.remove_webhook().await;
+        } else if new && (self.failures >= setback.told_from() || self.deaf()) {
             self.told = Told::Ill(setback);
             self.sink.health(self.telegram.name(), Err(fault.clone()));
-        }
-        if setback == Setback::Conflict && fault.text.contains("webhook") && !self.webhook_removed {
-            self.remove_webhook().await;
         }
         setback
     }
@@ -215,7 +260,31 @@ impl Listener<'_> {
     }
 }
 
+/// Where a stored cursor says that the bot goes on; none if it is another bot's. A bare number is an older gateway's.
+fn offset(bot: i64, cursor: &str) -> Option<i64> {
+    match cursor.split_once(':') {
+        Some((whose, offset)) if whose.parse() == Ok(bot) => offset.parse().ok(),
+        Some(_anothers) => None,
+        None => cursor.parse().ok(),
+    }
+}
+
 /// The same kind of setback, whatever times it names.
 fn same(one: Setback, other: Setback) -> bool {
     std::mem::discriminant(&one) == std::mem::discriminant(&other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_the_bots_that_left_it() {
+        assert_eq!(offset(777, "777:42"), Some(42));
+        assert_eq!(offset(888, "777:42"), None);
+        assert_eq!(offset(888, "42"), Some(42), "an older gateway's");
+        for nonsense in ["", "x", ":42", "777:", "777:x", "777:1:2"] {
+            assert_eq!(offset(777, nonsense), None, "{nonsense}");
+        }
+    }
 }

@@ -39,7 +39,8 @@ struct NamedChat {
 
 /// The update's number, if it has one, and the event.
 ///
-/// A message's key is made of its chat and its id: an update's number may start anew after a week of silence.
+/// A message's key is made of its chat and its id: an update's number may start anew after a week of silence. Every key
+/// begins with the bot's id: another bot under the same account's name has chats and numbers of its own.
 pub(crate) fn event(
     me: &Me,
     account: &AccountId,
@@ -49,7 +50,11 @@ pub(crate) fn event(
     let number = serde_json::from_str::<Numbered>(raw)
         .ok()
         .map(|update| update.update_id);
-    let plain = number.map_or_else(|| format!("x{fallback}"), |number| format!("u{number}"));
+    let bot = me.id;
+    let plain = number.map_or_else(
+        || format!("x{bot}:{fallback}"),
+        |number| format!("u{bot}:{number}"),
+    );
     let event = |key, parsed| Event {
         key,
         raw: raw.to_owned(),
@@ -71,10 +76,12 @@ pub(crate) fn event(
         (None, None) => return (number, event(plain, Ok(None))),
     };
     let key = match (serde_json::from_str::<Named>(body), kind) {
-        (Ok(named), InboundKind::Message) => format!("m{}:{}", named.chat.id, named.message_id),
+        (Ok(named), InboundKind::Message) => {
+            format!("m{bot}:{}:{}", named.chat.id, named.message_id)
+        }
         (Ok(named), InboundKind::Edit) => {
             let date = named.edit_date.unwrap_or_default();
-            format!("e{}:{}:{date}", named.chat.id, named.message_id)
+            format!("e{bot}:{}:{}:{date}", named.chat.id, named.message_id)
         }
         (Err(_malformed), _) => plain,
     };

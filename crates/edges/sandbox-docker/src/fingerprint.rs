@@ -4,7 +4,7 @@ use sandbox::{Driver, Limits, Mount, MountMode, Network, SandboxSpec};
 use sandbox_folders::Layout;
 
 /// Rises when the same spec makes another container than before.
-const GENERATION: &str = "1";
+const GENERATION: &str = "2";
 
 /// Of what the owner asked for, before any image or folder is looked at. Secret values are not in it: each command gets
 /// them anew.

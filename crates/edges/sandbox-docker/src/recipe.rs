@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use bollard::models::{
-    ContainerCreateBody, HealthConfig, HostConfig, HostConfigLogConfig, Mount, MountType,
-    RestartPolicy, RestartPolicyNameEnum,
+    ContainerCreateBody, HealthConfig, HostConfig, HostConfigLogConfig, Mount, MountBindOptions,
+    MountType, RestartPolicy, RestartPolicyNameEnum,
 };
 use sandbox::{MountMode, Network, SandboxError, SandboxPath, SandboxSpec};
 use sandbox_folders::{HostPath, Layout};
@@ -142,12 +142,19 @@ fn mounts(spec: &SandboxSpec, layout: &Layout) -> Result<Vec<Mount>, SandboxErro
 }
 
 /// As a mount and not as a `-v` text: no character has a meaning, and a missing folder is an error and not made.
+///
+/// Engines before 25 close only the folder itself: what the owner has mounted somewhere below would stay open for writing.
+/// So a read-only mount shows nothing that is mounted below it.
 fn bind(source: String, target: &str, read_only: bool) -> Mount {
     Mount {
         source: Some(source),
         target: Some(target.to_owned()),
         typ: Some(MountType::BIND),
         read_only: Some(read_only),
+        bind_options: read_only.then(|| MountBindOptions {
+            non_recursive: Some(true),
+            ..MountBindOptions::default()
+        }),
         ..Mount::default()
     }
 }
@@ -213,10 +220,14 @@ mod tests {
             .unwrap()
             .into_iter()
             .map(|mount| {
-                let mode = if mount.read_only == Some(true) {
-                    "ro"
-                } else {
-                    "rw"
+                let alone = mount
+                    .bind_options
+                    .is_some_and(|options| options.non_recursive == Some(true));
+                let mode = match (mount.read_only == Some(true), alone) {
+                    (true, true) => "ro",
+                    (true, false) => "ro, open below",
+                    (false, false) => "rw",
+                    (false, true) => "rw, cut off below",
                 };
                 format!("{}→{} {mode}", mount.source.unwrap(), mount.target.unwrap())
             })

@@ -118,6 +118,8 @@ CREATE TABLE turn(
   ending     TEXT,
   resumed    INTEGER NOT NULL DEFAULT 0,
   started_at INTEGER NOT NULL,
+  -- What it promised so far, JSON: kept when it is taken up again.
+  promised   TEXT NOT NULL,
   ended_at   INTEGER,
   input      INTEGER NOT NULL DEFAULT 0,
   cached     INTEGER NOT NULL DEFAULT 0,

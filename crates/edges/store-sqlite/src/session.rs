@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use model::Message;
 use outbox::{Claimed, StoreError};
 use rusqlite::params;
-use session::{Entry, InboxId, SessionStore, TurnCommit, TurnEnd, TurnRecord, TurnStart};
+use session::{Entry, InboxId, Promised, SessionStore, TurnCommit, TurnEnd, TurnRecord, TurnStart};
 use waybill::{ProfileScope, SessionId, SessionKey, SessionScope, Timestamp, TurnId, TurnScope};
 
 use crate::desk::Desk;
@@ -66,9 +66,10 @@ impl SessionStore for Store {
         &self,
         scope: &TurnScope,
         messages: Vec<Message>,
+        promised: &Promised,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let scope = scope.clone();
+        let (scope, promised) = (scope.clone(), promised.clone());
         self.write(move |desk| {
             if !is_running(desk, scope.turn())? {
                 return Err(Trouble::refused(format!(
@@ -76,6 +77,10 @@ impl SessionStore for Store {
                     scope.turn()
                 )));
             }
+            desk.run(
+                "UPDATE turn SET promised = ?2 WHERE turn_id = ?1",
+                params![scope.turn().to_string(), json(&promised)?],
+            )?;
             write(desk, &scope, &messages, now)
         })
         .await
@@ -149,8 +154,14 @@ fn begin(
 fn begin_turn(desk: &Desk<'_>, start: &TurnStart) -> Result<(), Trouble> {
     let turn = start.scope.turn().to_string();
     desk.run(
-        "INSERT INTO turn(turn_id, session, scope, state, started_at) VALUES(?1, ?2, ?3, 'running', ?4)",
-        params![turn, start.scope.session().id().to_string(), json(&start.scope)?, ms(start.at)],
+        "INSERT INTO turn(turn_id, session, scope, state, started_at, promised) VALUES(?1, ?2, ?3, 'running', ?4, ?5)",
+        params![
+            turn,
+            start.scope.session().id().to_string(),
+            json(&start.scope)?,
+            ms(start.at),
+            json(&start.promised)?
+        ],
     )?;
     for event in &start.inbox {
         desk.run(
@@ -243,15 +254,20 @@ fn tokens(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
 
-pub(crate) const RUNNING_TURNS: &str =
-    "SELECT turn_id, scope, resumed, started_at FROM turn WHERE state = 'running' ORDER BY id";
+pub(crate) const RUNNING_TURNS: &str = "SELECT turn_id, scope, resumed, started_at, promised FROM turn WHERE state = 'running' ORDER BY id";
 
-type TurnColumns = (String, String, i64, i64);
+type TurnColumns = (String, String, i64, i64, String);
 type Damaged = Vec<(String, Damage)>;
 
 fn running_turns(desk: &Desk<'_>) -> Result<(Vec<TurnRecord>, Damaged), Trouble> {
     let rows: Vec<TurnColumns> = desk.all(RUNNING_TURNS, [], |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+        Ok((
+            row.get(0)?,
+            row.get(1)?,
+            row.get(2)?,
+            row.get(3)?,
+            row.get(4)?,
+        ))
     })?;
     let (mut turns, mut damaged) = (Vec::new(), Vec::new());
     for columns in rows {
@@ -265,7 +281,7 @@ fn running_turns(desk: &Desk<'_>) -> Result<(Vec<TurnRecord>, Damaged), Trouble>
 }
 
 fn turn_record(desk: &Desk<'_>, columns: TurnColumns) -> Result<TurnRecord, Trouble> {
-    let (turn, scope, resumed, started_at) = columns;
+    let (turn, scope, resumed, started_at, promised) = columns;
     let events: Vec<(i64, Option<String>)> = desk.all(
         "SELECT id, inbound FROM inbox WHERE turn = ?1 ORDER BY id",
         [turn.as_str()],
@@ -276,6 +292,7 @@ fn turn_record(desk: &Desk<'_>, columns: TurnColumns) -> Result<TurnRecord, Trou
         scope: read(&turn, &scope)?,
         inbound: first.map(|inbound| read(&turn, inbound)).transpose()?,
         inbox: events.into_iter().map(|(id, _)| InboxId(id)).collect(),
+        promised: read(&turn, &promised)?,
         resumed: number(&turn, resumed)?,
         started_at: time(&turn, started_at)?,
     })

@@ -1,17 +1,23 @@
 //! The answer while it is put together: words, and one chance to correct what could not be attached.
 
-use crate::attach::Gathered;
+use crate::attach::{Gathered, Told};
 use crate::step::Step;
 
-/// What the model is told when files of its answer could not be attached.
-pub(crate) fn correction(gathered: &Gathered) -> Option<String> {
-    let lines: Vec<String> = gathered
-        .refused()
-        .map(|refused| match &refused.hint {
+/// What the model is told when files of its answer could not be attached; marks them as told.
+pub(crate) fn correction(gathered: &mut Gathered) -> Option<String> {
+    let mut lines = Vec::new();
+    for refused in gathered
+        .0
+        .refused
+        .iter_mut()
+        .filter(|refused| !refused.told)
+    {
+        refused.told = true;
+        lines.push(match &refused.hint {
             Some(hint) => format!("- {}: {} ({hint})", refused.name, refused.reason),
             None => format!("- {}: {}", refused.name, refused.reason),
-        })
-        .collect();
+        });
+    }
     if lines.is_empty() {
         return None;
     }
@@ -29,7 +35,7 @@ pub(crate) fn gather(gathered: &mut Gathered, number: u32, step: &Step) -> Strin
     for resolved in &step.resolved {
         chosen.push(resolved.reading);
         for refused in &resolved.refused {
-            gathered.refuse(number, refused.clone());
+            gathered.refuse(number, refused.clone(), Told::No);
         }
         for artifact in &resolved.taken {
             let shape = step.parsed.flags.shape(&artifact.blob.mime);
@@ -39,7 +45,7 @@ pub(crate) fn gather(gathered: &mut Gathered, number: u32, step: &Step) -> Strin
     step.parsed.text_with(&chosen).trim().to_owned()
 }
 
-/// Adds a correction's words below the answer; words that only repeat it are left out.
+/// Adds words below others; words that only repeat them are left out.
 pub(crate) fn add_below(answer: &mut String, words: &str) {
     if words.is_empty() || answer.trim() == words {
         return;

@@ -6,6 +6,7 @@ use chat::Shape;
 use markup::{Directive, Reading};
 use outbox::Attachment;
 use sandbox::{ArtifactRef, Refusal, SandboxPath};
+use session::{NotAttached, Promised};
 use waybill::TurnScope;
 
 use crate::{Ports, Tenant};
@@ -107,6 +108,25 @@ pub(crate) async fn resolve(
     picked(position, reading, &tried)
 }
 
+/// A directive past the limit: nothing is tried.
+pub(crate) fn too_many(directive: &Directive) -> Resolved {
+    let reading = directive.preferred();
+    let paths = directive
+        .readings
+        .get(reading)
+        .map(|reading| reading.paths.as_slice());
+    let refused = paths.unwrap_or_default().iter().map(|path| Refused {
+        name: shown_name(path),
+        reason: format!("one answer takes {MOST} files"),
+        hint: None,
+    });
+    Resolved {
+        reading,
+        taken: Vec::new(),
+        refused: refused.collect(),
+    }
+}
+
 fn picked(
     position: usize,
     reading: &Reading,
@@ -139,19 +159,16 @@ fn shown_name(text: &str) -> String {
         .collect()
 }
 
-/// Everything that a turn gathered to send.
-#[derive(Debug, Default)]
-pub(crate) struct Gathered {
-    attachments: Vec<Attachment>,
-    refused: Vec<(u32, Refused)>,
-}
-
 /// Files that one turn may send.
-const MOST: usize = 50;
+pub(crate) const MOST: usize = 50;
+
+/// Everything that a turn gathered to send: the rules around [`Promised`].
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Gathered(pub(crate) Promised);
 
 impl Gathered {
-    /// Adds a captured file. The same file twice in a turn is one. A success makes good one failure of an earlier step: it
-    /// is the model's correction.
+    /// Adds a captured file. The same file twice in a turn is one. A success makes good the failure of a file of the same
+    /// name; and, once the model was asked to correct its answer, one failure of an earlier step: that is its correction.
     pub(crate) fn take(
         &mut self,
         step: u32,
@@ -159,59 +176,72 @@ impl Gathered {
         shape: Shape,
         caption: Option<String>,
     ) {
-        if self.attachments.len() >= MOST {
+        let same = |other: &Attachment| {
+            other.artifact.blob.hash == artifact.blob.hash && other.artifact.name == artifact.name
+        };
+        if self.0.attachments.iter().any(same) {
+            return;
+        }
+        if self.0.attachments.len() >= MOST {
             let reason = format!("one answer takes {MOST} files");
-            self.refused.push((
+            self.refuse(
                 step,
                 Refused {
                     name: artifact.name,
                     reason,
                     hint: None,
                 },
-            ));
+                Told::No,
+            );
             return;
         }
-        if let Some(earlier) = self.refused.iter().position(|(at, _)| *at < step) {
-            self.refused.remove(earlier);
+        let refused = &mut self.0.refused;
+        let named = refused.iter().position(|other| other.name == artifact.name);
+        let earlier = || refused.iter().position(|other| other.step < step);
+        let made_good = named.or_else(|| {
+            if self.0.answer.is_some() {
+                earlier()
+            } else {
+                None
+            }
+        });
+        if let Some(position) = made_good {
+            refused.remove(position);
         }
-        let same = |other: &Attachment| {
-            other.artifact.blob.hash == artifact.blob.hash && other.artifact.name == artifact.name
-        };
-        if !self.attachments.iter().any(same) {
-            self.attachments.push(Attachment {
-                artifact,
-                shape,
-                caption,
-            });
-        }
+        self.0.attachments.push(Attachment {
+            artifact,
+            shape,
+            caption,
+        });
     }
 
     /// Notes a file that was not captured; the same file again is one failure.
-    pub(crate) fn refuse(&mut self, step: u32, refused: Refused) {
-        let same = |other: &Refused| other.name == refused.name && other.reason == refused.reason;
-        match self.refused.iter_mut().find(|(_, other)| same(other)) {
-            Some((at, _)) => *at = step,
-            None => self.refused.push((step, refused)),
+    pub(crate) fn refuse(&mut self, step: u32, refused: Refused, told: Told) {
+        let same =
+            |other: &&mut NotAttached| other.name == refused.name && other.reason == refused.reason;
+        match self.0.refused.iter_mut().find(same) {
+            Some(known) => known.step = step,
+            None => self.0.refused.push(NotAttached {
+                step,
+                name: refused.name,
+                reason: refused.reason,
+                hint: refused.hint,
+                told: told == Told::Yes,
+            }),
         }
     }
 
     /// Whether there is a file to send.
     pub(crate) fn has_files(&self) -> bool {
-        !self.attachments.is_empty()
+        !self.0.attachments.is_empty()
     }
+}
 
-    /// What failed and was not made good.
-    pub(crate) fn refused(&self) -> impl Iterator<Item = &Refused> {
-        self.refused.iter().map(|(_, refused)| refused)
-    }
-
-    /// The files, and the lines about those that failed.
-    pub(crate) fn into_parts(self) -> (Vec<Attachment>, Vec<String>) {
-        let lines = self
-            .refused
-            .iter()
-            .map(|(_, refused)| outbox::not_attached(&refused.name, &refused.reason))
-            .collect();
-        (self.attachments, lines)
-    }
+/// Whether the model was told of a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// By the result of its own call.
+    Yes,
+    /// Not yet.
+    No,
 }

@@ -6,18 +6,21 @@
 //! Invariants:
 //! * A turn's scope is made once; every command, capture and message of the turn uses that one scope.
 //! * A file becomes an artifact while the turn runs: when a directive is complete in the stream, or when `send_file` is called.
-//! * The transcript is written ahead: a call before its tool runs, a result before the next model call.
+//! * The transcript is written ahead: a call before its tool runs, a result before the next model call; with it, all that was
+//!   promised by then ([`session::Promised`]), so that a turn that is taken up again forgets nothing.
 //! * A turn ends in exactly one [`session::TurnEnd`], and in words or in a sentence that says why not.
 //!
-//! Start reading at [`Agent`] (the lines), then `turn` (one turn), then `step` (one model call).
+//! Start reading at [`Agent`] (the lines), then `turn` (one turn), `talk` (model and tools), `step` (one model call).
 
 mod answer;
 mod attach;
+mod commit;
 mod line;
 mod ports;
 mod prompt;
 mod receive;
 mod step;
+mod talk;
 mod tools;
 mod turn;
 

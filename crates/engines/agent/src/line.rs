@@ -1,9 +1,12 @@
 //! The lines of turns: one turn at a time in a conversation, any number of conversations side by side.
 
 use std::collections::{HashMap, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use chat::Inbound;
+use futures_util::FutureExt;
 use outbox::StoreError;
 use session::{Admitted, LineStatus, Turn, TurnLine, TurnRecord};
 use tokio::sync::Notify;
@@ -32,7 +35,32 @@ pub(crate) enum Work {
     Fresh(Box<Admitted>),
     /// A turn that a stop or a crash cut off.
     Resumed(Box<TurnRecord>),
+    /// A turn that the store did not let go on.
+    Retried(Box<TurnRecord>),
 }
+
+impl Work {
+    /// Whose it is.
+    pub(crate) fn session(&self) -> &SessionScope {
+        match self {
+            Self::Fresh(admitted) => &admitted.scope,
+            Self::Resumed(record) | Self::Retried(record) => record.scope.session(),
+        }
+    }
+
+    /// What the person wrote.
+    pub(crate) fn inbound(&self) -> Option<&Inbound> {
+        match self {
+            Self::Fresh(admitted) => Some(&admitted.inbound),
+            Self::Resumed(record) | Self::Retried(record) => record.inbound.as_ref(),
+        }
+    }
+}
+
+/// First wait before a turn that the store did not take is tried again; doubled each time.
+const REST: Duration = Duration::from_secs(1);
+/// Longest wait.
+const LONGEST_REST: Duration = Duration::from_secs(30);
 
 type LineKey = (ProfileId, SessionKey);
 
@@ -40,6 +68,8 @@ type LineKey = (ProfileId, SessionKey);
 struct Line {
     running: Option<CancellationToken>,
     waiting: VecDeque<Work>,
+    /// The person stopped what was about to begin.
+    stop_next: bool,
 }
 
 #[derive(Default)]
@@ -74,6 +104,9 @@ impl Board {
                 && let Some(work) = line.waiting.pop_front()
             {
                 let stop = CancellationToken::new();
+                if std::mem::take(&mut line.stop_next) {
+                    stop.cancel();
+                }
                 line.running = Some(stop.clone());
                 ready.push((key.clone(), work, stop));
             }
@@ -116,17 +149,16 @@ impl TurnLine for AgentHandle {
     }
 
     fn stop(&self, scope: &SessionScope) -> bool {
-        let lines = self.board.lines();
-        match lines
-            .get(&line_key(scope))
-            .and_then(|line| line.running.as_ref())
-        {
-            Some(running) => {
-                running.cancel();
-                true
-            }
-            None => false,
+        let mut lines = self.board.lines();
+        let Some(line) = lines.get_mut(&line_key(scope)) else {
+            return false;
+        };
+        match &line.running {
+            Some(running) => running.cancel(),
+            None if line.waiting.is_empty() => return false,
+            None => line.stop_next = true,
         }
+        true
     }
 
     fn status(&self, scope: &SessionScope) -> LineStatus {
@@ -186,7 +218,12 @@ impl Agent {
                 let ports = self.ports.clone();
                 let install = self.options.install.clone();
                 turns.spawn(async move {
-                    turn::run(&ports, &install, work, &cancel).await;
+                    let whole = AssertUnwindSafe(to_the_end(&ports, &install, work, &cancel));
+                    if whole.catch_unwind().await.is_err() {
+                        tracing::error!(
+                            "a turn panicked outside its own guard; it goes on at the next start"
+                        );
+                    }
                     key
                 });
             }
@@ -214,8 +251,19 @@ impl Agent {
     fn ended(&self, ended: Result<LineKey, tokio::task::JoinError>) {
         match ended {
             Ok(key) => self.board.ended(&key),
-            // The turn catches its own panics; this is the runtime being shut down.
+            // Panics are caught inside; this is the runtime being shut down.
             Err(error) => tracing::error!(%error, "a turn's task ended badly"),
         }
+    }
+}
+
+/// Runs a turn, again after a rest for as long as the store does not take it.
+async fn to_the_end(ports: &Ports, install: &str, work: Work, stop: &CancellationToken) {
+    let mut rest = REST;
+    let mut next = turn::run(ports, install, work, stop).await;
+    while let Some(again) = next {
+        tokio::time::sleep(rest).await;
+        rest = (rest * 2).min(LONGEST_REST);
+        next = turn::run(ports, install, again, stop).await;
     }
 }

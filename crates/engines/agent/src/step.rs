@@ -1,5 +1,6 @@
 //! One model call: the stream is shown as it grows, and files are captured the moment their directive is complete.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use chat::Preview;
@@ -11,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use waybill::{ChatKey, TurnScope};
 
-use crate::attach::{Resolved, resolve};
+use crate::attach::{MOST, Resolved, resolve, too_many};
 use crate::{Ports, Tenant};
 
 /// Shortest time between two previews.
@@ -22,6 +23,9 @@ const TRIES: u32 = 3;
 const REST: Duration = Duration::from_millis(500);
 /// Longest wait that a provider may ask for and still be obeyed inside a turn.
 const LONGEST_REST: Duration = Duration::from_secs(30);
+
+/// Files that are copied out at once.
+const AT_ONCE: usize = 4;
 
 /// What a model call came to.
 pub(crate) struct Step {
@@ -112,20 +116,33 @@ async fn ask_once(
     // Captures run while the model still talks: the sandbox may be gone right after its last word.
     let capturing = async {
         let mut pieces: Vec<Piece> = Vec::new();
+        let mut waiting = VecDeque::new();
         let mut captures = FuturesOrdered::new();
         let mut resolved = Vec::new();
+        let mut directives = 0;
         let mut open = true;
         while open || !captures.is_empty() {
             tokio::select! {
                 piece = pieces_out.recv(), if open => match piece {
                     Some(Piece::Attach(directive)) => {
                         pieces.push(Piece::Attach(directive.clone()));
-                        captures.push_back(async move { resolve(ports, tenant, scope, &directive).await });
+                        directives += 1;
+                        waiting.push_back((directives, directive));
                     }
                     Some(piece @ (Piece::Text(_) | Piece::Flag(_))) => pieces.push(piece),
                     None => open = false,
                 },
                 Some(one) = captures.next(), if !captures.is_empty() => resolved.push(one),
+            }
+            while captures.len() < AT_ONCE
+                && let Some((number, directive)) = waiting.pop_front()
+            {
+                captures.push_back(async move {
+                    if number > MOST {
+                        return too_many(&directive);
+                    }
+                    resolve(ports, tenant, scope, &directive).await
+                });
             }
         }
         (Parsed::collect(pieces), resolved)

@@ -1,30 +1,30 @@
-//! One attempt: from a claimed part to its settlement.
+//! One attempt: from a claimed part to what became of it.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chat::{Delivery, Descriptor, Fault, FaultKind, Grade, Receipt};
+use chat::{Delivery, Fault, FaultKind, Grade, Receipt};
 use futures_util::FutureExt;
 use outbox::{
-    Backoff, Claimed, Decision, Draft, Envelope, Event, HealthSink, HomeChat, MessageKind,
-    NewMessage, OutboxStore, PartState, Settlement, Standing, compose, decide, undelivered,
+    Backoff, Claimed, Decision, Event, Gate, HealthSink, HomeChat, OutboxStore, PartState,
+    Standing, decide,
 };
 use sandbox::BlobStore;
-use waybill::{Clock, Ids, MessageId, ProfileScope, Waybill};
+use tokio_util::sync::CancellationToken;
+use waybill::{AccountId, Clock, Ids};
 
+use crate::ending::End;
 use crate::pump::Channels;
 
 /// Longest an attempt may take without a file.
 const TEXT_DEADLINE: Duration = Duration::from_secs(60);
 /// The slowest upload that is still waited for, in bytes a second.
 const SLOWEST_UPLOAD: u64 = 32 * 1024;
-/// How long a part of an account that is not configured rests.
-const UNCONFIGURED_REST: Duration = Duration::from_secs(300);
+/// How long an account that is not configured rests; its first good sign ends the rest.
+const UNCONFIGURED_REST: Duration = Duration::from_secs(60);
 /// How long a part that was given back rests, so that the same loop does not claim it again.
 const GIVEN_BACK_REST: Duration = Duration::from_secs(1);
-/// Tries of writing a settlement down before it is left to the next start.
-const SETTLE_TRIES: u32 = 5;
 
 /// What an attempt needs.
 pub(crate) struct Attempts {
@@ -40,7 +40,36 @@ pub(crate) struct Attempts {
 
 impl Attempts {
     /// Carries a claimed part to its settlement; returns what the settlement claimed.
-    pub(crate) async fn carry(&self, part: Claimed) -> Vec<Claimed> {
+    pub(crate) async fn carry(&self, part: Claimed, stop: &CancellationToken) -> Vec<Claimed> {
+        let end = AssertUnwindSafe(self.attempt(&part))
+            .catch_unwind()
+            .await
+            .unwrap_or_else(|_panic| self.crashed(&part));
+        self.settle(&part, end, stop).await
+    }
+
+    /// Takes a claim back that was not begun: no byte was sent.
+    pub(crate) async fn give_back(&self, part: Claimed, stop: &CancellationToken) {
+        let fault = Fault::new(FaultKind::NotSent, "the gateway stopped before it was sent");
+        let end = self.rest(&part, fault, GIVEN_BACK_REST, Gate::Lane);
+        let claimed = self.settle(&part, end, stop).await;
+        if !claimed.is_empty() {
+            tracing::warn!(
+                parts = claimed.len(),
+                "parts were claimed while the gateway stops"
+            );
+        }
+    }
+
+    async fn attempt(&self, part: &Claimed) -> End {
+        if self.clock.now() >= part.expires_at {
+            let fault = Fault::new(FaultKind::TempReject, "it could not be delivered in time");
+            let decision = Decision::Dead {
+                state: PartState::Expired,
+                lane: false,
+            };
+            return End::faulted(fault, decision);
+        }
         let Some(adapter) = self.channels.get(part.waybill.account()) else {
             let fault = Fault::new(
                 FaultKind::PermAccount,
@@ -49,25 +78,11 @@ impl Attempts {
                     part.waybill.account()
                 ),
             );
-            return self.rest(part, fault, UNCONFIGURED_REST).await;
+            return self.rest(part, fault, UNCONFIGURED_REST, Gate::Account);
         };
         let descriptor = adapter.descriptor();
-        if self.clock.now() >= part.expires_at {
-            let fault = Fault::new(FaultKind::TempReject, "it could not be delivered in time");
-            let decision = Decision::Dead {
-                state: PartState::Expired,
-                lane: false,
-            };
-            return self.settle(&part, Some(fault), decision).await;
-        }
         if part.came_from == PartState::Unknown {
-            match decide(
-                standing(&part),
-                Event::Settled,
-                descriptor.grade,
-                backoff(&part),
-                self.clock.now(),
-            ) {
+            match self.decide(part, Event::Settled, descriptor.grade) {
                 Decision::Resend { .. } => {}
                 decision @ (Decision::Sent { .. }
                 | Decision::Retry { .. }
@@ -78,7 +93,7 @@ impl Attempts {
                         FaultKind::Unknown,
                         "whether it arrived could not be found out",
                     );
-                    return self.settle(&part, Some(fault), decision).await;
+                    return End::faulted(fault, decision);
                 }
             }
         }
@@ -93,7 +108,7 @@ impl Attempts {
         let attempt =
             AssertUnwindSafe(adapter.deliver(delivery, self.blobs.as_ref())).catch_unwind();
         let result: Result<Receipt, Fault> =
-            match tokio::time::timeout(deadline(&part), attempt).await {
+            match tokio::time::timeout(deadline(part), attempt).await {
                 Ok(Ok(result)) => result,
                 Ok(Err(_panic)) => Err(Fault::new(
                     FaultKind::Unknown,
@@ -101,45 +116,52 @@ impl Attempts {
                 )),
                 Err(_elapsed) => Err(Fault::new(FaultKind::Unknown, "no answer in time")),
             };
-        self.report(&part, &result);
+        self.report(part, &result);
         let (event, fault) = match result {
             Ok(receipt) => (Event::Delivered(receipt), None),
             Err(fault) => (Event::Faulted(fault.clone()), Some(fault)),
         };
-        let decision = decide(
-            standing(&part),
-            event,
-            descriptor.grade,
-            backoff(&part),
-            self.clock.now(),
-        );
-        self.settle(&part, fault, decision).await
-    }
-
-    /// Takes a claim back that was not begun: no byte was sent.
-    pub(crate) async fn give_back(&self, part: Claimed) {
-        let fault = Fault::new(FaultKind::NotSent, "the gateway stopped before it was sent");
-        let claimed = self.rest(part, fault, GIVEN_BACK_REST).await;
-        if !claimed.is_empty() {
-            tracing::warn!(
-                parts = claimed.len(),
-                "parts were claimed while the gateway stops"
-            );
+        End {
+            fault,
+            decision: self.decide(part, event, descriptor.grade),
         }
     }
 
-    async fn rest(&self, part: Claimed, fault: Fault, rest: Duration) -> Vec<Claimed> {
+    fn decide(&self, part: &Claimed, event: Event, grade: Grade) -> Decision {
+        decide(
+            standing(part),
+            event,
+            grade,
+            backoff(part),
+            self.clock.now(),
+        )
+    }
+
+    /// Nobody can tell how far the attempt came.
+    fn crashed(&self, part: &Claimed) -> End {
+        let fault = Fault::new(
+            FaultKind::Unknown,
+            "the gateway itself crashed on this part; its log says where",
+        );
+        tracing::error!(message = %part.message, part = part.part, "an attempt crashed");
+        let event = Event::Faulted(fault.clone());
+        End::faulted(fault, self.decide(part, event, Grade::Nothing))
+    }
+
+    fn rest(&self, part: &Claimed, fault: Fault, rest: Duration, gate: Gate) -> End {
         let at = self
             .clock
             .now()
             .checked_add(rest)
             .unwrap_or(part.expires_at);
-        let decision = Decision::Retry {
-            at,
-            counts: false,
-            gate: outbox::Gate::Lane,
-        };
-        self.settle(&part, Some(fault), decision).await
+        End::faulted(
+            fault,
+            Decision::Retry {
+                at,
+                counts: false,
+                gate,
+            },
+        )
     }
 
     fn report(&self, part: &Claimed, result: &Result<Receipt, Fault>) {
@@ -147,7 +169,7 @@ impl Attempts {
         match result {
             Ok(_receipt) => {
                 tracing::debug!(%account, message = %part.message, part = part.part, op = part.op.name(), "delivered");
-                (self.health)(account, Ok(()));
+                self.tell_health(account, Ok(()));
             }
             Err(fault) => {
                 tracing::warn!(
@@ -155,88 +177,18 @@ impl Attempts {
                     fault = fault.kind.name(), code = fault.code, text = %fault.text, "not delivered"
                 );
                 if fault.kind == FaultKind::PermAccount {
-                    (self.health)(account, Err(fault.clone()));
+                    self.tell_health(account, Err(fault.clone()));
                 }
             }
         }
     }
 
-    async fn settle(
-        &self,
-        part: &Claimed,
-        fault: Option<Fault>,
-        decision: Decision,
-    ) -> Vec<Claimed> {
-        let notice = self.notice(part, fault.as_ref(), &decision);
-        let settlement = Settlement {
-            message: part.message,
-            part: part.part,
-            attempt: part.attempt,
-            at: self.clock.now(),
-            fault,
-            decision,
-            notice,
-        };
-        // The platform has acted: losing this record would make a repeat, so it is worth a few tries.
-        for backoff in 1..=SETTLE_TRIES {
-            match self.store.settle(settlement.clone()).await {
-                Ok(claimed) => return claimed,
-                Err(error) => {
-                    tracing::error!(%error, message = %part.message, "an attempt's end could not be stored");
-                    tokio::time::sleep(Duration::from_millis(200) * backoff).await;
-                }
-            }
+    /// What the platform answered stands, whatever becomes of those who are told.
+    fn tell_health(&self, account: &AccountId, state: Result<(), Fault>) {
+        let told = std::panic::catch_unwind(AssertUnwindSafe(|| (self.health)(account, state)));
+        if told.is_err() {
+            tracing::error!(%account, "whoever watches over accounts crashed on a sign of this one");
         }
-        Vec::new()
-    }
-
-    /// Who learns that a part was given up: the same lane if it lives, else the owner at home. A notice breeds none.
-    fn notice(
-        &self,
-        part: &Claimed,
-        fault: Option<&Fault>,
-        decision: &Decision,
-    ) -> Option<NewMessage> {
-        let Decision::Dead { lane, .. } = decision else {
-            return None;
-        };
-        let reason = fault.map_or("it was given up", |fault| fault.text.as_str());
-        let sentence = undelivered(&part.op, reason);
-        tracing::error!(message = %part.message, part = part.part, chat = %part.waybill.chat(), reason, "given up");
-        if part.kind == MessageKind::Notice {
-            return None;
-        }
-        let (waybill, sentence) = if *lane {
-            let home = (self.home)(part.waybill.profile())?;
-            if home == *part.waybill.chat() {
-                return None;
-            }
-            let scope = ProfileScope::enter(part.waybill.profile().clone());
-            (
-                Waybill::operator(&scope, home),
-                format!("{sentence} (to {})", part.waybill.chat()),
-            )
-        } else {
-            (Waybill::about(&part.waybill), sentence)
-        };
-        let descriptor: &Descriptor = self.channels.get(waybill.account())?.descriptor();
-        compose(
-            Envelope {
-                id: MessageId::fresh(self.ids.as_ref()),
-                install: &self.install,
-                waybill: &waybill,
-                kind: MessageKind::Notice,
-                source: &format!("dead:{}:{}", part.message, part.part),
-                ordinal: 0,
-                descriptor,
-                now: self.clock.now(),
-            },
-            Draft {
-                text: String::new(),
-                attachments: Vec::new(),
-                notes: vec![sentence],
-            },
-        )
     }
 }
 
@@ -244,6 +196,7 @@ fn standing(part: &Claimed) -> Standing {
     Standing {
         state: PartState::Sending,
         tries: part.tries,
+        attempt: part.attempt,
         kind: part.kind,
         expires_at: part.expires_at,
     }

@@ -6,12 +6,14 @@
 //! Invariants:
 //! * Only here are `ChatAdapter::deliver`, `preview` and `activity` called.
 //! * An attempt is durable before its first byte; its end is durable before the next part of the lane.
-//! * An adapter that hangs, fails or panics is one failed attempt of one part.
+//! * An adapter that hangs, fails or panics is one failed attempt of one part; so is a panic of our own. No attempt leaves its
+//!   lane `sending` while the courier runs: an end that can't be stored is tried until it is.
 //! * When it is told to stop, it finishes the attempts in flight and gives back what it claimed and did not begin.
 //!
 //! Start reading at [`Courier::run`].
 
 mod attempt;
+mod ending;
 mod pump;
 mod show;
 

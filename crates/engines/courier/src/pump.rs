@@ -170,22 +170,22 @@ impl Courier {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                Some(claimed) = self.carried.recv() => self.send_off(&mut flying, claimed),
+                Some(claimed) = self.carried.recv() => self.send_off(&mut flying, claimed, &stop),
                 Some(ended) = flying.join_next() => match ended {
-                    Ok(next) => self.send_off(&mut flying, next),
+                    Ok(next) => self.send_off(&mut flying, next, &stop),
                     Err(error) => tracing::error!(%error, "an attempt's task ended badly"),
                 },
                 claimed = &mut looking, if free > 0 => {
-                    self.send_off(&mut flying, claimed);
+                    self.send_off(&mut flying, claimed, &stop);
                     let free = self.in_flight.saturating_sub(flying.len()).max(1);
                     looking.set(self.look(free, stop.clone()));
                 }
             }
         }
         for part in looking.await {
-            self.attempts.give_back(part).await;
+            self.attempts.give_back(part, &stop).await;
         }
-        self.finish(flying).await;
+        self.finish(flying, &stop).await;
         Ok(())
     }
 
@@ -197,19 +197,25 @@ impl Courier {
         look(Arc::clone(&self.store), Arc::clone(&self.clock), most, stop)
     }
 
-    fn send_off(&self, flying: &mut JoinSet<Vec<Claimed>>, claimed: Vec<Claimed>) {
+    fn send_off(
+        &self,
+        flying: &mut JoinSet<Vec<Claimed>>,
+        claimed: Vec<Claimed>,
+        stop: &CancellationToken,
+    ) {
         for part in claimed {
             let attempts = Arc::clone(&self.attempts);
-            flying.spawn(async move { attempts.carry(part).await });
+            let stop = stop.clone();
+            flying.spawn(async move { attempts.carry(part, &stop).await });
         }
     }
 
     /// Finishes what is on the wire, and gives back what was claimed and not begun.
-    async fn finish(mut self, mut flying: JoinSet<Vec<Claimed>>) {
+    async fn finish(mut self, mut flying: JoinSet<Vec<Claimed>>, stop: &CancellationToken) {
         let ended = tokio::time::timeout(FINISH, async {
             while let Some(ended) = flying.join_next().await {
                 for part in ended.unwrap_or_default() {
-                    self.attempts.give_back(part).await;
+                    self.attempts.give_back(part, stop).await;
                 }
             }
         })
@@ -223,7 +229,7 @@ impl Courier {
         self.carried.close();
         while let Some(claimed) = self.carried.recv().await {
             for part in claimed {
-                self.attempts.give_back(part).await;
+                self.attempts.give_back(part, stop).await;
             }
         }
     }

@@ -5,13 +5,15 @@
 //!
 //! Invariants:
 //! * An event is durable before [`chat::InboundSink::accept`] returns; only then may its platform be told.
-//! * Every event gets a recorded decision. The profile is chosen here, once, from the route; a chat without one is refused.
+//! * Every event gets a recorded decision; while the store can't take it, it is tried again, in the order of each chat. The events
+//!   of an account that is not configured wait for a start with it. The profile is chosen here, once, from the route; a chat without one is refused.
 //! * Commands are done from new messages alone, never from edits or quotations.
 //!
 //! Start reading at [`Intake`].
 
 mod commands;
 mod directory;
+mod later;
 mod service;
 
 pub use directory::Directory;

@@ -15,13 +15,15 @@ use session::{
     TurnLine,
 };
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use waybill::{
-    AccountId, Clock, Ids, ProfileId, ProfileScope, SessionId, SessionKey, SessionScope,
+    AccountId, ChatKey, Clock, Ids, ProfileId, ProfileScope, SessionId, SessionKey, SessionScope,
 };
 
 use crate::Directory;
 use crate::commands::Commands;
+use crate::later::{Later, Setback, Step, chat_of};
 
 /// How intake works.
 #[derive(Clone)]
@@ -97,6 +99,87 @@ impl InboundSink for IntakeHandle {
     }
 }
 
+/// A decision on its way into the store.
+type Writing<'a> = BoxFuture<'a, Result<(), Setback>>;
+
+/// A run's work in progress.
+struct Desk<'a> {
+    intake: &'a Intake,
+    /// Decisions on their way into the store: the next event is looked at meanwhile.
+    writing: FuturesUnordered<Writing<'a>>,
+    later: Later,
+}
+
+impl Desk<'_> {
+    /// Decides on a row, unless its chat waits; the decision is on its way into the store when this returns.
+    async fn take_up(&mut self, row: InboxRow) {
+        let Some(chat) = chat_of(&row).cloned() else {
+            return;
+        };
+        if self.later.holds(&chat) {
+            return self.later.behind(chat, row);
+        }
+        match self.intake.decide(&row).await {
+            Ok(None) => {}
+            Ok(Some(admission)) => {
+                let mut writing: Writing<'_> =
+                    Box::pin(self.intake.write_down(chat, row.id, admission));
+                match futures_util::poll!(&mut writing) {
+                    Poll::Ready(written) => self.written(written),
+                    Poll::Pending => self.writing.push(writing),
+                }
+            }
+            Err(error) => self.later.keep(Setback {
+                chat,
+                step: Step::Decide(Box::new(row)),
+                error,
+            }),
+        }
+    }
+
+    fn written(&mut self, written: Result<(), Setback>) {
+        if let Err(setback) = written {
+            self.later.keep(setback);
+        }
+    }
+
+    /// Tries the step that is due, to its end: the chat's next one may build on it.
+    async fn try_again(&mut self) {
+        let Some((chat, step)) = self.later.take() else {
+            return;
+        };
+        let (id, decided) = match step {
+            Step::WriteDown(id, admission) => (id, Ok(Some(admission))),
+            Step::Decide(row) => {
+                let decided = self.intake.decide(&row).await;
+                let id = row.id;
+                (id, decided.map_err(|error| (Step::Decide(row), error)))
+            }
+        };
+        let result = match decided {
+            Ok(None) => Ok(()),
+            Ok(Some(admission)) => self.intake.write_down(chat.clone(), id, admission).await,
+            Err((step, error)) => Err(Setback {
+                chat: chat.clone(),
+                step,
+                error,
+            }),
+        };
+        self.later.tried(&chat, result);
+    }
+
+    /// Waits for what is on its way; the rest stays for the next start.
+    async fn clear(mut self) {
+        while let Some(written) = self.writing.next().await {
+            self.written(written);
+        }
+        match self.later.len() {
+            0 => {}
+            left => tracing::warn!(left, "events wait for the next start"),
+        }
+    }
+}
+
 /// What a store must be for intake.
 pub(crate) type Stored<T> = Result<T, StoreError>;
 
@@ -147,107 +230,104 @@ impl Intake {
         self.handle.clone()
     }
 
-    /// Takes up what an earlier run left undecided or waiting, then decides on events until it is told to stop.
+    /// Takes up what an earlier run left undecided or waiting, then decides on events until it is told to stop. What the
+    /// store does not do now is tried again, in the order of each chat; what is left at the stop waits for the next start.
     ///
     /// # Errors
-    /// [`StoreError`] if what was left can't be read. Later store errors leave the event for the next start.
+    /// [`StoreError`] if what was left can't be read.
     pub async fn run(mut self, stop: CancellationToken) -> Stored<()> {
         let mut fresh = std::mem::replace(&mut self.fresh, mpsc::unbounded_channel().1);
-        // Decisions on their way into the store: the next event is looked at meanwhile.
-        let mut writing = FuturesUnordered::new();
+        let mut desk = Desk {
+            intake: &self,
+            writing: FuturesUnordered::new(),
+            later: Later::default(),
+        };
         let mut taken = None;
         for row in self.inbox.open_rows().await? {
             taken = Some(row.id);
-            writing.extend(self.take_up(row).await);
+            desk.take_up(row).await;
         }
         loop {
+            let due = desk.later.next_due();
+            let until_due = tokio::time::sleep_until(due.unwrap_or_else(Instant::now));
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                Some(()) = writing.next(), if !writing.is_empty() => {}
+                Some(written) = desk.writing.next(), if !desk.writing.is_empty() => desk.written(written),
+                () = until_due, if due.is_some() => desk.try_again().await,
                 row = fresh.recv() => match row {
                     // Accepted while the open rows were read: it was among them.
                     Some(row) if taken.is_some_and(|last| row.id <= last) => {}
-                    Some(row) => writing.extend(self.take_up(row).await),
+                    Some(row) => desk.take_up(row).await,
                     None => break,
                 },
             }
         }
-        while writing.next().await.is_some() {}
+        desk.clear().await;
         Ok(())
     }
 
-    /// Decides on a row; the decision is on its way into the store when this returns.
-    async fn take_up(&self, row: InboxRow) -> Option<BoxFuture<'_, ()>> {
-        let id = row.id;
-        match self.decide(row).await {
-            Ok(writing) => writing,
-            Err(error) => {
-                tracing::error!(%error, inbox = id.0, "an event could not be decided on; it waits for the next start");
-                None
-            }
-        }
-    }
-
-    async fn decide(&self, row: InboxRow) -> Stored<Option<BoxFuture<'_, ()>>> {
-        let Some(inbound) = row.inbound else {
+    /// Decides on a row. What is to be written down is returned; nothing if that is somebody else's, or nobody's.
+    async fn decide(&self, row: &InboxRow) -> Stored<Option<Admission>> {
+        let Some(inbound) = &row.inbound else {
             return Ok(None);
         };
-        if let (InboxState::Admitted, Some(scope)) = (&row.state, row.session) {
+        let Some(rules) = self.directory.rules(&row.account) else {
+            tracing::warn!(account = %row.account, inbox = row.id.0, "the account is not configured; its event waits for a start with it");
+            return Ok(None);
+        };
+        if let (InboxState::Admitted, Some(scope)) = (&row.state, &row.session) {
             self.line.enqueue(Admitted {
                 id: row.id,
-                inbound,
-                scope,
+                inbound: inbound.clone(),
+                scope: scope.clone(),
             });
             return Ok(None);
         }
-        let profile = match self.verdict(&row.account, &inbound).await {
+        let route = self.directory.route(&inbound.chat).await?;
+        let profile = match policy::admit(rules, route.as_ref(), inbound) {
             Verdict::Admit(profile) => profile,
             Verdict::Ignore(reason) => {
                 tracing::info!(
                     account = %row.account, sender = inbound.sender.id.as_str(), chat = %inbound.chat, reason, "ignored"
                 );
-                return Ok(self.write_down(row.id, Admission::Ignore { reason }).await);
+                return Ok(Some(Admission::Ignore { reason }));
             }
         };
-        let scope = self.session(profile, &inbound).await?;
+        let scope = self.session(profile, inbound).await?;
         if let Some(command) = policy::find(&inbound.text) {
-            let messages = self.obey(command.command, &scope, &inbound, row.id).await?;
-            return Ok(self.write_down(row.id, Admission::Tell { messages }).await);
+            let messages = self.obey(command.command, &scope, inbound, row.id).await?;
+            return Ok(Some(Admission::Tell { messages }));
         }
-        let admission = Admission::Admit(scope.clone());
-        let id = row.id;
-        match self.line.enqueue(Admitted { id, inbound, scope }) {
+        let admitted = Admitted {
+            id: row.id,
+            inbound: inbound.clone(),
+            scope: scope.clone(),
+        };
+        match self.line.enqueue(admitted) {
             Turn::Next => Ok(None),
-            Turn::Waits => Ok(self.write_down(id, admission).await),
+            Turn::Waits => Ok(Some(Admission::Admit(scope))),
         }
     }
 
-    /// Hands a decision to the store and does not wait for its end, which is the returned future.
-    async fn write_down(&self, id: InboxId, admission: Admission) -> Option<BoxFuture<'_, ()>> {
+    /// Writes a decision down.
+    async fn write_down(
+        &self,
+        chat: ChatKey,
+        id: InboxId,
+        admission: Admission,
+    ) -> Result<(), Setback> {
         let now = self.clock.now();
-        let mut writing: BoxFuture<'_, ()> = Box::pin(async move {
-            match self.inbox.admit(id, admission, now).await {
-                Ok(claimed) => self.outlet.carry(claimed),
-                Err(error) => {
-                    tracing::error!(%error, inbox = id.0, "a decision could not be stored; the event waits for the next start");
-                }
+        match self.inbox.admit(id, admission.clone(), now).await {
+            Ok(claimed) => {
+                self.outlet.carry(claimed);
+                Ok(())
             }
-        });
-        match futures_util::poll!(&mut writing) {
-            Poll::Ready(()) => None,
-            Poll::Pending => Some(writing),
-        }
-    }
-
-    async fn verdict(&self, account: &AccountId, inbound: &Inbound) -> Verdict {
-        match self.directory.rules(account) {
-            Some(rules) => policy::admit(
-                rules,
-                self.directory.route(&inbound.chat).await.as_ref(),
-                inbound,
-            ),
-            None => Verdict::Ignore("the account is not configured".to_owned()),
+            Err(error) => Err(Setback {
+                chat,
+                step: Step::WriteDown(id, admission),
+                error,
+            }),
         }
     }
 

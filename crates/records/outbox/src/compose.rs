@@ -2,12 +2,13 @@
 
 use chat::{Body, Descriptor, Op, Rendering, Shape};
 use sandbox::ArtifactRef;
+use serde::{Deserialize, Serialize};
 use waybill::{MessageId, Timestamp, Waybill};
 
 use crate::{MessageKind, NewMessage, NewPart, key, not_attached};
 
 /// A file to show.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attachment {
     /// The bytes.
     pub artifact: ArtifactRef,

@@ -12,8 +12,10 @@ use crate::{Backoff, MOST_TRIES, MessageKind, PartState};
 pub struct Standing {
     /// Where it stands.
     pub state: PartState,
-    /// Tries that counted so far, this one included.
+    /// Tries that counted so far, this one included; after [`Event::Settled`] this one is the try that would come.
     pub tries: u32,
+    /// Attempts so far, also those that did not count, this one included.
+    pub attempt: u32,
     /// What it is for.
     pub kind: MessageKind,
     /// When it is too old.
@@ -65,7 +67,7 @@ pub enum Decision {
         /// There.
         to: ChatKey,
     },
-    /// Given up: a notice is written in the same transaction, unless it is one itself.
+    /// Given up: a notice is written in the same transaction, unless it is one itself that died at home.
     Dead {
         /// [`PartState::Failed`] or [`PartState::Expired`].
         state: PartState,
@@ -83,9 +85,12 @@ pub enum Gate {
     Account,
 }
 
-/// How long to wait after a lost answer before anything else: the platform may still be at it (outbox theory: at least the
+/// Shortest wait after a lost answer before anything else: the platform may still be at it (outbox theory: at least the
 /// client's own time-out plus the platform's processing; Telegram's is short).
 const SETTLE: Duration = Duration::from_secs(2);
+
+/// Longest wait after an attempt of which no byte left: the network's end is noticed by trying, and it costs nobody anything.
+const LONGEST_UNSENT: Duration = Duration::from_secs(30);
 
 /// How long an account with a revoked token rests between tries.
 const ACCOUNT_REST: Duration = Duration::from_secs(15);
@@ -135,11 +140,11 @@ fn faulted(part: Standing, kind: &FaultKind, backoff: Backoff, now: Timestamp) -
         }
         FaultKind::NotSent => in_time(
             part,
-            later(now, backoff.wait(part.tries)),
+            later(now, backoff.wait_within(part.attempt, LONGEST_UNSENT)),
             Counting::No,
             Gate::Lane,
         ),
-        FaultKind::TempReject if part.tries >= MOST_TRIES => Decision::Dead {
+        FaultKind::TempReject if worn_out(part, part.tries) => Decision::Dead {
             state: PartState::Failed,
             lane: false,
         },
@@ -159,9 +164,14 @@ fn faulted(part: Standing, kind: &FaultKind, backoff: Backoff, now: Timestamp) -
             lane: true,
         },
         FaultKind::Unknown => Decision::Unknown {
-            at: later(now, SETTLE),
+            at: later(now, backoff.wait(part.tries).max(SETTLE)),
         },
     }
+}
+
+/// Whether a part was tried often enough. A notice never was: it is the last word about something, and ends by its age alone.
+fn worn_out(part: Standing, tried: u32) -> bool {
+    part.kind != MessageKind::Notice && tried >= MOST_TRIES
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -192,7 +202,8 @@ fn after_unknown(part: Standing, grade: Grade, now: Timestamp) -> Decision {
             lane: false,
         };
     }
-    if part.tries >= MOST_TRIES {
+    // The try that this decision would begin is counted already.
+    if worn_out(part, part.tries.saturating_sub(1)) {
         return Decision::Dead {
             state: PartState::Failed,
             lane: false,

@@ -17,7 +17,8 @@ pub enum MessageKind {
     Cron,
     /// What a delegated task came to.
     Task,
-    /// The gateway's own word about something that did not work. Breeds no notice.
+    /// The gateway's own word about something that did not work. Ends by its age or a refusal, never by its tries; dead, it
+    /// is told at home alone, and dead at home it breeds none.
     Notice,
     /// What the owner sent without an agent.
     Operator,

@@ -1,6 +1,7 @@
 //! The sentences of the gateway itself about what did not arrive.
 
 use chat::Op;
+use waybill::ChatKey;
 
 /// The line about a file that could not be attached (`INTERFACE.md`: one line in the chat).
 #[must_use]
@@ -26,4 +27,19 @@ pub fn undelivered(op: &Op, reason: &str) -> String {
             )
         }
     }
+}
+
+/// The same, for the owner who reads it elsewhere.
+#[must_use]
+pub fn undelivered_to(chat: &ChatKey, op: &Op, reason: &str) -> String {
+    format!("{} (to {chat})", undelivered(op, reason))
+}
+
+/// The line about a chat that is gone, for the owner who reads it elsewhere: the part that met it did not die alone.
+#[must_use]
+pub fn chat_gone(chat: &ChatKey, op: &Op, reason: &str) -> String {
+    format!(
+        "{} (to {chat}; this and everything else that waits for that chat was given up)",
+        undelivered(op, reason)
+    )
 }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-/// Tries that count before a part is given up (throttled ones don't count).
-pub const MOST_TRIES: u32 = 8;
+/// Tries that count before a part is given up (throttled ones don't count). So many that the longest wait is reached: with
+/// jitter, 5 to 20 minutes of a platform's trouble are outlasted.
+pub const MOST_TRIES: u32 = 12;
 
 /// First wait.
 const BASE: Duration = Duration::from_secs(1);
@@ -21,9 +22,14 @@ impl Backoff {
     /// The wait after the `tries`-th try: between a quarter of the step and the step.
     #[must_use]
     pub fn wait(self, tries: u32) -> Duration {
+        self.wait_within(tries, CAP)
+    }
+
+    /// The same with another cap.
+    pub(crate) fn wait_within(self, tries: u32, cap: Duration) -> Duration {
         let step = BASE
             .saturating_mul(1 << tries.clamp(1, 12).saturating_sub(1))
-            .min(CAP);
+            .min(cap);
         let share = splitmix(self.seed.wrapping_add(u64::from(tries))) % 1_000;
         let quarter = step / 4;
         quarter + (step - quarter).mul_f64(share as f64 / 1_000.0)

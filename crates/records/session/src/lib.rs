@@ -21,7 +21,7 @@ pub use inbox::{Admission, InboxId, InboxRow, InboxState, NewEvent};
 pub use line::{Admitted, LineStatus, Turn, TurnLine};
 pub use outbox::StoreError;
 pub use store::{InboxStore, SessionStore};
-pub use turn::{TurnCommit, TurnEnd, TurnRecord, TurnStart};
+pub use turn::{NotAttached, Promised, TurnCommit, TurnEnd, TurnRecord, TurnStart};
 pub use visible::{
     ConversationRow, NewVisible, Visible, VisibleAuthor, VisibleContent, VisibleLog,
 };

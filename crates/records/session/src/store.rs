@@ -9,7 +9,8 @@ use waybill::{
 };
 
 use crate::{
-    Admission, Entry, InboxId, InboxRow, NewEvent, StoreError, TurnCommit, TurnRecord, TurnStart,
+    Admission, Entry, InboxId, InboxRow, NewEvent, Promised, StoreError, TurnCommit, TurnRecord,
+    TurnStart,
 };
 
 /// The inbox at rest. Each call is one transaction and durable when it returns.
@@ -65,11 +66,12 @@ pub trait SessionStore: Send + Sync {
     /// whether [`InboxStore::admit`] came before or not.
     async fn begin_turn(&self, start: TurnStart) -> Result<(), StoreError>;
 
-    /// Adds messages to the transcript of a running turn, write-ahead: before the tools of a call run, after each result.
+    /// Adds messages to the transcript of a running turn, with what is promised by now, write-ahead: before the tools of a call run, after each result.
     async fn append(
         &self,
         scope: &TurnScope,
         messages: Vec<Message>,
+        promised: &Promised,
         now: Timestamp,
     ) -> Result<(), StoreError>;
 

@@ -1,11 +1,43 @@
 //! The life of a turn.
 
 use model::{Message, Usage};
-use outbox::NewMessage;
+use outbox::{Attachment, NewMessage};
 use serde::{Deserialize, Serialize};
 use waybill::{Timestamp, TurnScope};
 
 use crate::InboxId;
+
+/// A file that was asked for and not captured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotAttached {
+    /// The model call after which it was asked for, from 1.
+    pub step: u32,
+    /// The name to show.
+    pub name: String,
+    /// Why, for the person.
+    pub reason: String,
+    /// What helps the model.
+    pub hint: Option<String>,
+    /// Whether the model was told.
+    pub told: bool,
+}
+
+/// What a running turn has promised so far. Stored with each step, so that a turn that is taken up again keeps it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Promised {
+    /// The answer that is kept while the model corrects its files; none before it answered.
+    pub answer: Option<String>,
+    /// The last words that came beside a tool call.
+    pub beside: String,
+    /// Files that were captured.
+    pub attachments: Vec<Attachment>,
+    /// Files that were not.
+    pub refused: Vec<NotAttached>,
+    /// Lines that the person must read.
+    pub notes: Vec<String>,
+    /// Tokens used.
+    pub usage: Usage,
+}
 
 /// How a turn ended. Closed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +78,8 @@ pub struct TurnStart {
     pub inbox: Vec<InboxId>,
     /// The person's message, as the model will see it.
     pub message: Message,
+    /// What is promised before the model said a word: lines about files that did not reach it.
+    pub promised: Promised,
     /// When.
     pub at: Timestamp,
 }
@@ -77,6 +111,8 @@ pub struct TurnRecord {
     pub inbox: Vec<InboxId>,
     /// The platform message that its answer is anchored to, as the first event says.
     pub inbound: Option<chat::Inbound>,
+    /// What it had promised.
+    pub promised: Promised,
     /// How often it was taken up again already.
     pub resumed: u32,
     /// When it began.

@@ -189,7 +189,7 @@ const MOUNT: &[Key] = &[
     Key::new(
         "host",
         Kind::Text(rule::mount_host),
-        "The folder on this machine, absolute.",
+        "The folder or file on this machine, absolute.",
     )
     .required(),
     Key::new(
@@ -201,7 +201,7 @@ const MOUNT: &[Key] = &[
     Key::new(
         "mode",
         Kind::Choice(&["ro", "rw", "secret"]),
-        "Read only, read and write, or read only with nothing from it ever sent.",
+        "Read only, read and write, or read only and never sent by name.",
     )
     .or(Preset::Text("ro")),
 ];

@@ -189,12 +189,19 @@ pub(crate) fn mount_host(text: &str, home: &Context) -> Result<(), String> {
     let host = real(Path::new(text));
     let home = real(home.path());
     if host.starts_with(&home) || home.starts_with(&host) {
-        Err(format!(
+        return Err(format!(
             "must not be the home of Tidings ({}), a part of it, or a folder around it: the agent would see every secret",
             home.display()
-        ))
-    } else {
-        Ok(())
+        ));
+    }
+    // What is not there yet is the driver's to refuse, when it is needed.
+    match std::fs::metadata(&host) {
+        Ok(found) if !found.is_dir() && !found.is_file() => Err(
+            "must be a folder or a file, not a socket, a device or a pipe: a sandbox that can speak to what listens there, \
+             such as a container engine, is no sandbox"
+                .to_owned(),
+        ),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 
@@ -230,6 +237,23 @@ pub(crate) fn mount_at(text: &str, _: &Context) -> Result<(), String> {
         Err("is a place that the sandbox needs itself (/, /workspace, /root, /inbox, /proc, /sys, /dev)".to_owned())
     } else {
         Ok(())
+    }
+}
+
+/// Where what the owner keeps secret would not be safe: the agent could rename a folder above it, and then it lies at a
+/// place that nobody calls secret. `shared` are the places of what the owner lets the agent write.
+pub(crate) fn secret_at(at: &str, shared: &[&str]) -> Result<(), String> {
+    let own = ["/workspace", "/root", "/tmp", "/inbox"];
+    let below = own
+        .iter()
+        .chain(shared)
+        .find(|place| Path::new(at).starts_with(place));
+    match below {
+        Some(place) => Err(format!(
+            "a secret mount can't be at {at}: the agent may write in {place} and could rename the folder above it; \
+             choose a place such as /secrets"
+        )),
+        None => Ok(()),
     }
 }
 

@@ -73,6 +73,57 @@ async fn a_picture_is_shown_in_place_and_keeps_its_name() {
 }
 
 #[tokio::test]
+async fn a_kept_file_is_asked_for_each_time_and_not_shown_after_the_logout() {
+    let world = World::new().await;
+    let cookie = world.log_in().await;
+    let conversation = world.conversation(&cookie).await;
+    let stored = world
+        .upload(&cookie, &conversation, "a.png", PNG)
+        .await
+        .json()
+        .unwrap();
+    let url = stored["url"].as_str().unwrap();
+    let ask = || Ask::get(url).header("cookie", &cookie);
+    let tag = format!("\"{}\"", stored["hash"].as_str().unwrap());
+    let first = world.send(ask()).await;
+    assert_eq!(first.header("cache-control"), Some("private, no-cache"));
+    assert_eq!(first.header("etag"), Some(tag.as_str()));
+    for (known, status) in [
+        (tag.clone(), 304),
+        (format!("W/{tag}"), 304),
+        (format!("\"other\", {tag}"), 304),
+        ("*".to_owned(), 304),
+        ("\"other\"".to_owned(), 200),
+        (tag.trim_matches('"').to_owned(), 200),
+    ] {
+        let again = ask()
+            .header("if-none-match", &known)
+            .header("range", "bytes=500-");
+        let again = world.send(again).await;
+        assert_eq!(again.status, status, "{known}");
+        assert_eq!(again.header("etag"), Some(tag.as_str()), "{known}");
+        assert_eq!(again.header("cache-control"), Some("private, no-cache"));
+        assert_eq!(again.body.is_empty(), status == 304, "{known}");
+    }
+    for (of, status) in [(tag.as_str(), 206), ("\"other\"", 200)] {
+        let rest = ask().header("range", "bytes=1-3").header("if-range", of);
+        assert_eq!(world.send(rest).await.status, status, "{of}");
+    }
+    let missing = url.replace(tag.trim_matches('"'), &"00".repeat(32));
+    let missing = Ask::get(missing)
+        .header("cookie", &cookie)
+        .header("if-none-match", "*");
+    assert_eq!(world.send(missing).await.status, 404);
+
+    let out = world
+        .send(Ask::post("/logout").header("cookie", &cookie))
+        .await;
+    assert_eq!(out.header("clear-site-data"), Some("\"cache\""));
+    let after = world.send(ask().header("if-none-match", &tag)).await;
+    assert_eq!(after.status, 401);
+}
+
+#[tokio::test]
 async fn a_file_that_is_too_large_is_refused_in_words() {
     let world = World::new().await;
     let cookie = world.log_in().await;

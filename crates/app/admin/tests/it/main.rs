@@ -10,5 +10,6 @@ use tidings_admin as admin;
 
 mod access;
 mod files;
+mod openapi;
 mod talk;
 mod world;

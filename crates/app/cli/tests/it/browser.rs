@@ -21,8 +21,17 @@ pub(crate) struct Browser {
     folder: TempDir,
 }
 
+/// What the browser pretends to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Screen {
+    /// 1280 by 860.
+    Desk,
+    /// 390 by 844.
+    Phone,
+}
+
 impl Browser {
-    pub(crate) async fn open(width: u32, height: u32) -> Self {
+    pub(crate) async fn open(screen: Screen) -> Self {
         let mut driver = Command::new("chromedriver")
             .arg("--port=0")
             .stdout(Stdio::piped())
@@ -58,18 +67,20 @@ impl Browser {
                 "--user-data-dir={}",
                 folder.path().join("profile").display()
             ),
-            &format!("--window-size={width},{height}"),
+            "--window-size=1280,860",
         ];
         let downloads = folder.path().join("downloads");
         std::fs::create_dir(&downloads).unwrap();
         let mut capabilities = Map::new();
-        capabilities.insert(
-            "goog:chromeOptions".to_owned(),
-            json!({
-                "args": arguments,
-                "prefs": { "download.default_directory": downloads.display().to_string() },
-            }),
-        );
+        let mut options = json!({
+            "args": arguments,
+            "prefs": { "download.default_directory": downloads.display().to_string() },
+        });
+        if screen == Screen::Phone {
+            let metrics = json!({ "width": 390, "height": 844, "pixelRatio": 2.0, "touch": true });
+            options["mobileEmulation"] = json!({ "deviceMetrics": metrics });
+        }
+        capabilities.insert("goog:chromeOptions".to_owned(), options);
         capabilities.insert("browserName".to_owned(), json!("chrome"));
         let page = ClientBuilder::new(HttpConnector::new())
             .capabilities(capabilities)

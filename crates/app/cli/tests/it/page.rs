@@ -4,7 +4,7 @@ use fantoccini::Locator;
 use serde_json::json;
 use testkit::model_server::{Gate, ModelServer, Turn};
 
-use crate::browser::Browser;
+use crate::browser::{Browser, Screen};
 use crate::world::{Gateway, Home, PATIENCE};
 
 /// A gateway whose one profile asks a scripted model and works in processes.
@@ -49,7 +49,7 @@ async fn a_person_logs_in_draws_a_chart_and_sees_the_picture() {
     let home = Home::new();
     home.write_config("[defaults]\nmodel = \"demo\"\nsandbox = { driver = \"process\" }\n");
     let gateway = Gateway::start(&home, &[]).await;
-    let browser = Browser::open(1280, 860).await;
+    let browser = Browser::open(Screen::Desk).await;
     browser
         .page
         .goto(&format!("http://{}/", gateway.address()))
@@ -103,7 +103,7 @@ async fn the_answer_grows_while_it_is_made_and_no_directive_is_ever_seen() {
             .pause_until(&gate)
             .then_text("le.csv\nHere you are."),
     );
-    let browser = Browser::open(390, 844).await;
+    let browser = Browser::open(Screen::Phone).await;
     browser.page.goto(gateway.login()).await.unwrap();
     write(&browser, "make a table").await;
     assert!(gate.reached(PATIENCE).await);
@@ -171,7 +171,7 @@ async fn the_answer_grows_while_it_is_made_and_no_directive_is_ever_seen() {
 #[tokio::test]
 async fn an_uploaded_page_never_runs_in_the_chats_origin() {
     let (model, _home, gateway) = scripted().await;
-    let browser = Browser::open(1280, 860).await;
+    let browser = Browser::open(Screen::Desk).await;
     browser.page.goto(gateway.login()).await.unwrap();
     let evil = browser.downloads().join("evil.html");
     std::fs::write(&evil, "<script>document.title='owned'</script>").unwrap();

@@ -1,7 +1,7 @@
 //! Turns as people meet them: stopping, files asked for again, groups, a model that misbehaves.
 
 use serde_json::json;
-use testkit::model_server::Turn;
+use testkit::model_server::{Gate, Turn};
 use testkit::telegram::Said;
 
 use crate::world::{A, OWNER, PATIENCE, Pair, files, words};
@@ -264,5 +264,118 @@ async fn t6_quoted_words_are_named_as_somebody_elses() {
             && text.ends_with("what is this?"),
         "{text}"
     );
+    pair.clean();
+}
+
+#[tokio::test]
+async fn a_file_promised_before_a_crash_arrives_after_it() {
+    let pair = Pair::in_processes().await;
+    let gateway = pair.up().await;
+    let gate = Gate::new();
+    pair.script(
+        "p",
+        Turn::tool("terminal", json!({ "command": "printf done > report.txt" })),
+    );
+    pair.script(
+        "p",
+        Turn::tool("send_file", json!({ "path": "report.txt" })),
+    );
+    pair.script("p", Turn::text("Here is").pause_until(&gate));
+    pair.ask(A, "report");
+    assert!(gate.reached(PATIENCE).await);
+    gateway.kill().await;
+    pair.script("p", Turn::text("Here is the report."));
+    let _gateway = pair.up().await;
+    let seen = pair.seen(A, 2).await;
+    pair.settled().await;
+    assert_eq!(words(&seen), ["Here is the report."]);
+    assert_eq!(
+        files(&pair.telegram.chat(A, OWNER)),
+        [("report.txt", b"done".as_slice())]
+    );
+    pair.clean();
+}
+
+#[tokio::test]
+async fn an_answer_that_was_kept_for_its_correction_survives_a_crash() {
+    let pair = Pair::in_processes().await;
+    let gateway = pair.up().await;
+    let gate = Gate::new();
+    pair.script(
+        "p",
+        Turn::text("The whole answer.\nMEDIA:/workspace/no.txt"),
+    );
+    pair.script("p", Turn::text("MEDIA:").pause_until(&gate));
+    pair.ask(A, "tell me");
+    assert!(gate.reached(PATIENCE).await);
+    gateway.kill().await;
+    pair.script("p", Turn::text("It was never made."));
+    let _gateway = pair.up().await;
+    let seen = pair.seen(A, 1).await;
+    pair.settled().await;
+    let said = "The whole answer.\n\nIt was never made.\n\n⚠ no.txt was not attached: no such file in the sandbox (/workspace/no.txt)";
+    assert_eq!(words(&seen), [said]);
+    pair.clean();
+}
+
+#[tokio::test]
+async fn stopped_while_its_files_are_corrected_the_answer_stays() {
+    let pair = Pair::in_processes().await;
+    let _gateway = pair.up().await;
+    let gate = Gate::new();
+    pair.script(
+        "p",
+        Turn::text("The whole answer.\nMEDIA:/workspace/no.txt"),
+    );
+    pair.script("p", Turn::text("Let me see").pause_until(&gate));
+    pair.ask(A, "tell me");
+    assert!(gate.reached(PATIENCE).await);
+    pair.ask(A, "/stop");
+    let seen = pair.seen(A, 1).await;
+    let said = words(&seen).first().unwrap().to_string();
+    assert!(
+        said.starts_with("The whole answer.") && said.ends_with("⏹ Stopped."),
+        "{said}"
+    );
+    pair.clean();
+}
+
+#[tokio::test]
+async fn words_beside_a_tool_call_are_not_lost() {
+    let pair = Pair::in_processes().await;
+    let _gateway = pair.up().await;
+    let calls = json!({ "command": "printf x > sum.csv" });
+    pair.script(
+        "p",
+        Turn::text("Here is your summary: 42.").then_tool("terminal", calls),
+    );
+    pair.script("p", Turn::text(""));
+    pair.script("p", Turn::text(""));
+    pair.ask(A, "sum it up");
+    let seen = pair.seen(A, 1).await;
+    assert_eq!(
+        words(&seen),
+        ["Here is your summary: 42.\n\n⚠ The model stopped here without a final answer."]
+    );
+    pair.clean();
+}
+
+#[tokio::test]
+async fn a_file_that_failed_is_told_though_another_one_came() {
+    let pair = Pair::in_processes().await;
+    let _gateway = pair.up().await;
+    pair.script("p", Turn::tool("send_file", json!({ "path": "a.pdf" })));
+    pair.script(
+        "p",
+        Turn::tool("terminal", json!({ "command": "printf b > b.pdf" })),
+    );
+    pair.script("p", Turn::tool("send_file", json!({ "path": "b.pdf" })));
+    pair.script("p", Turn::text("Here are both."));
+    pair.ask(A, "send both");
+    let seen = pair.seen(A, 2).await;
+    pair.settled().await;
+    let said = "Here are both.\n\n⚠ a.pdf was not attached: no such file in the sandbox (/workspace/a.pdf)";
+    assert_eq!(words(&seen), [said]);
+    assert_eq!(files(&seen), [("b.pdf", b"b".as_slice())]);
     pair.clean();
 }

@@ -74,30 +74,50 @@ fn a_private_message() {
 fn a_key_does_not_depend_on_the_updates_number() {
     let key = |update: Value| read(&update).key;
     let hello = || message(json!({"text": "hello"}));
-    assert_eq!(key(json!({"update_id": 100, "message": hello()})), "m111:5");
-    assert_eq!(key(json!({"update_id": 900, "message": hello()})), "m111:5");
+    assert_eq!(
+        key(json!({"update_id": 100, "message": hello()})),
+        "m777001:111:5"
+    );
+    assert_eq!(
+        key(json!({"update_id": 900, "message": hello()})),
+        "m777001:111:5"
+    );
     assert_eq!(
         key(
             json!({"update_id": 101, "edited_message": message(json!({"text": "x", "edit_date": 7}))})
         ),
-        "e111:5:7"
+        "e777001:111:5:7"
     );
     assert_eq!(
         key(
             json!({"update_id": 102, "edited_message": message(json!({"text": "y", "edit_date": 8}))})
         ),
-        "e111:5:8"
+        "e777001:111:5:8"
     );
-    assert_eq!(key(json!({"update_id": 103, "poll": {}})), "u103");
+    assert_eq!(key(json!({"update_id": 103, "poll": {}})), "u777001:103");
     assert_eq!(
         key(
             json!({"update_id": 104, "message": {"chat": {"id": 111}, "message_id": 6, "date": "never"}})
         ),
-        "m111:6"
+        "m777001:111:6"
     );
-    assert_eq!(key(json!({"update_id": 105, "message": 7})), "u105");
-    assert_eq!(key(json!({"message": {}})), "x0:0");
-    assert_eq!(key(json!("nonsense")), "x0:0");
+    assert_eq!(key(json!({"update_id": 105, "message": 7})), "u777001:105");
+    assert_eq!(key(json!({"message": {}})), "x777001:0:0");
+    assert_eq!(key(json!("nonsense")), "x777001:0:0");
+}
+
+#[test]
+fn two_bots_never_share_a_key() {
+    let other = Me { id: US + 1, ..me() };
+    for update in [
+        json!({"update_id": 100, "message": message(json!({"text": "hello"}))}),
+        json!({"update_id": 100, "edited_message": message(json!({"text": "x", "edit_date": 7}))}),
+        json!({"update_id": 100, "poll": {}}),
+        json!("nonsense"),
+    ] {
+        let theirs = event(&other, &account(), &update.to_string(), "0:0").1;
+        assert_ne!(read(&update).key, theirs.key, "{update}");
+    }
 }
 
 #[test]

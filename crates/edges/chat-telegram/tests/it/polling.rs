@@ -51,7 +51,8 @@ async fn a_second_poller_is_told_once_and_listening_heals_by_itself() {
 #[tokio::test]
 async fn a_real_second_poller_pushes_us_out_and_we_come_back() {
     let world = World::new().await;
-    let (telegram, sink) = (world.telegram(|_| ()), Sink::default());
+    let telegram = world.telegram(|options| options.poll = Duration::from_secs(1));
+    let sink = Sink::default();
     let client = net::Client::new(net::Options::default()).unwrap();
     let other = format!("{}/bot{TOKEN}/getUpdates", world.fake.api_base());
     hear(&telegram, &sink, async {
@@ -75,6 +76,69 @@ async fn a_real_second_poller_pushes_us_out_and_we_come_back() {
         eventually("we hear", || sink.texts() == ["still there?"]).await;
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_second_poller_that_comes_back_at_once_is_told_once() {
+    let world = World::new().await;
+    let of_kind = |waits: bool| {
+        move |call: &testkit::telegram::Call| (call.param("timeout") != &json!(0)) == waits
+    };
+    // As Telegram does it: a poll that does not wait always wins, one that waits is ended by the other program.
+    world.fake.script(
+        Rule::on("getUpdates").when(of_kind(true)).times(6),
+        Trouble::Conflict,
+    );
+    let telegram = world.telegram(|options| options.poll = Duration::from_secs(1));
+    let sink = Sink::default();
+    hear(&telegram, &sink, async {
+        world
+            .fake
+            .until("the other one has won six times", |fake| {
+                let polls = fake.calls_of("getUpdates");
+                polls.iter().filter(|call| of_kind(true)(call)).count() > 6
+            })
+            .await
+            .unwrap();
+        assert_eq!(kinds(&sink), ["well", "temp_reject"]);
+        eventually("a poll that waited in peace heals", || {
+            sink.health().len() == 3
+        })
+        .await;
+    })
+    .await;
+    assert_eq!(kinds(&sink), ["well", "temp_reject", "well"]);
+}
+
+#[tokio::test]
+async fn another_bot_under_the_same_name_is_heard_from_its_beginning() {
+    let world = World::new().await;
+    // Its updates have smaller numbers, its chats and messages the same ones.
+    let other = "777000:BBother-SECRET_token";
+    world.fake.add_bot(other, "other_bot");
+    world.fake.say(TOKEN, Said::text("to the first"));
+    let sink = Sink::default();
+    hear(
+        &world.telegram(|_| ()),
+        &sink,
+        eventually("the first hears", || sink.texts().len() == 1),
+    )
+    .await;
+    world.fake.say(other, Said::text("to the second"));
+    let second = world.telegram(|options| options.token = waybill::Secret::new(other.to_owned()));
+    hear(
+        &second,
+        &sink,
+        eventually("the second hears", || sink.texts().len() == 2),
+    )
+    .await;
+    assert_eq!(sink.texts(), ["to the first", "to the second"]);
+    let again = world.fake.calls_of("getUpdates");
+    let first = again
+        .iter()
+        .find(|call| call.token == other)
+        .map(|call| call.param("offset").as_i64());
+    assert_eq!(first, Some(None), "the first bot's cursor was used");
 }
 
 #[tokio::test]

@@ -309,6 +309,71 @@ async fn a_mount_of_a_folder_that_is_not_there_is_refused_and_leaves_nothing() {
     assert_eq!(bench.world.containers(), Vec::<String>::new());
 }
 
+/// A file system mounted on this machine, for as long as this lives.
+struct Mounted(std::path::PathBuf);
+
+impl Mounted {
+    /// `None` where this user may not mount.
+    fn at(place: std::path::PathBuf) -> Option<Self> {
+        std::fs::create_dir(&place).unwrap();
+        let said = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=64k", "tidings-test"])
+            .arg(&place)
+            .output();
+        said.is_ok_and(|said| said.status.success())
+            .then_some(Self(place))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        std::process::Command::new("umount")
+            .arg("--lazy")
+            .arg(&self.0)
+            .status()
+            .unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_is_mounted_below_a_folder_that_is_only_shown_cannot_be_written() {
+    let bench = bench().await;
+    let mounted: Vec<_> = ["secrets", "shown", "shared"]
+        .into_iter()
+        .map_while(|name| Mounted::at(bench.mounts.path().join(name).join("below")))
+        .collect();
+    let root = mounted.len() == 3;
+    if !root {
+        println!("skipped in part: this user may not mount");
+    }
+    for Mounted(place) in &mounted {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(place, std::fs::Permissions::from_mode(0o777)).unwrap();
+        std::fs::write(place.join("old"), b"old").unwrap();
+    }
+    for name in ["secrets", "shown"] {
+        let output = bench.run(&format!("echo x > /{name}/below/new")).await;
+        assert_ne!(output.exit, Exit::Code(0), "{name}: {}", text(&output));
+    }
+    for Mounted(place) in mounted.iter().take(2) {
+        assert!(!place.join("new").exists(), "{}", place.display());
+    }
+    if root {
+        let seen = bench.say("cat /shared/below/old; ls /shown/below").await;
+        assert_eq!(
+            seen, "old",
+            "all below a shared folder, nothing below a shown one"
+        );
+    }
+    let format = "{{range .HostConfig.Mounts}}{{.Target}} {{json .BindOptions}}\n{{end}}";
+    for line in docker(&["inspect", "--format", format, &only(&bench)]).lines() {
+        let shown = ["/secrets ", "/shown ", "/inbox "]
+            .iter()
+            .any(|place| line.starts_with(place));
+        assert_eq!(line.contains("\"NonRecursive\":true"), shown, "{line}");
+    }
+}
+
 #[tokio::test]
 async fn the_list_has_own_containers_and_only_they_can_be_removed() {
     let bench = bench().await;

@@ -25,6 +25,7 @@ pub(super) fn make() -> Result<(), Stop> {
         let at = format!("/dev/{name}");
         fs::write(&at, "").map_err(Stop::floor("devices"))?;
         bind(&format!("{MACHINE}/dev/{name}"), &at).map_err(Stop::floor("devices"))?;
+        keep_as_it_is(&at)?;
     }
     for (target, at) in LINKS {
         link(Path::new(target), at)?;
@@ -42,4 +43,15 @@ pub(super) fn make() -> Result<(), Stop> {
     )
     .unwrap_or_default();
     read_only("/dev")
+}
+
+/// Closes a device's file against changes: it is the machine's own, and where the gateway is root, so is a command outside.
+/// The device behind it can still be written; for that it must not be `nodev`.
+fn keep_as_it_is(at: &str) -> Result<(), Stop> {
+    let flags = MsFlags::MS_BIND
+        | MsFlags::MS_REMOUNT
+        | MsFlags::MS_RDONLY
+        | MsFlags::MS_NOSUID
+        | MsFlags::MS_NOEXEC;
+    mount(None::<&str>, at, None::<&str>, flags, None::<&str>).map_err(Stop::floor("devices"))
 }

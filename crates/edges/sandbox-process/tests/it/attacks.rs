@@ -1,6 +1,7 @@
 //! What a command tries that was told to get out.
 
 use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
 
 use conformance::sandbox::Bench;
@@ -181,6 +182,63 @@ async fn the_machines_switches_and_programs_cannot_be_written() {
     fails(&bench, "ls /etc/shadow /etc/ssh /home").await;
 }
 
+/// This machine's devices as they were before a test, and again after it: other programs need them.
+struct Devices([(String, std::fs::Metadata); 6]);
+
+impl Devices {
+    fn look() -> Self {
+        Self(
+            ["null", "zero", "full", "random", "urandom", "tty"].map(|name| {
+                let path = format!("/dev/{name}");
+                let found = std::fs::metadata(&path).unwrap();
+                (path, found)
+            }),
+        )
+    }
+
+    fn told(&self) -> Vec<(u32, u32, u32, i64)> {
+        self.0
+            .iter()
+            .map(|(_, found)| (found.mode(), found.uid(), found.gid(), found.mtime()))
+            .collect()
+    }
+}
+
+impl Drop for Devices {
+    fn drop(&mut self) {
+        for (path, before) in &self.0 {
+            let now = std::fs::metadata(path).unwrap();
+            if now.mode() != before.mode() {
+                std::fs::set_permissions(path, before.permissions()).unwrap();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_device_of_the_machine_works_and_its_file_stays_as_it_is() {
+    let bench = Here::build().await;
+    let before = Devices::look();
+    for command in ["chmod 1666 /dev/full", "touch -d 2001-01-01 /dev/full"] {
+        let said = fails(&bench, command).await;
+        assert!(
+            said.contains("Read-only") || said.contains("not permitted"),
+            "{said}"
+        );
+    }
+    let said = bench
+        .say(
+            "for name in dev/null dev/zero dev/full dev/random dev/urandom dev/tty proc/kcore proc/keys; do
+                 test -c /$name && chmod 1666 /$name 2>/dev/null && echo $name; done;
+             for name in null zero random urandom; do echo x > /dev/$name || echo $name; done;
+             echo x > /dev/full 2>/dev/null && echo full;
+             head -c 4 /dev/zero | wc -c; head -c 4 /dev/urandom | wc -c; wc -c < /dev/null",
+        )
+        .await;
+    assert_eq!(said, "4\n4\n0\n");
+    assert_eq!(Devices::look().told(), before.told());
+}
+
 #[tokio::test]
 async fn an_abstract_socket_of_the_machine_is_not_to_be_found() {
     if !has_python() {
@@ -359,7 +417,7 @@ async fn the_mounts_alone_would_keep_what_is_shown_from_being_written() {
         "/dev/pts",
         "/proc",
     ];
-    // Devices are shown as they are; closed files of /proc are all the device null.
+    // Devices can be written, their files can't be changed; closed files of /proc are all the device null.
     let device = |place: &str| place.starts_with("/dev/") || place.starts_with("/proc/");
     for place in ["/", "/usr", "/inbox", "/shown", "/secrets", "/proc/sys"] {
         assert!(
@@ -374,11 +432,9 @@ async fn the_mounts_alone_would_keep_what_is_shown_from_being_written() {
         let has = |option: &str| options.split(',').any(|one| one == option);
         if writable.contains(&place) {
             assert!(has("rw") && has("nosuid"), "{line}");
-        } else if !device(place) {
-            assert!(has("ro") && has("nosuid") && has("nodev"), "{line}");
-        }
-        if place == "/proc/sys" {
-            assert!(has("ro"), "{line}");
+        } else {
+            assert!(has("ro") && has("nosuid"), "{line}");
+            assert!(has("nodev") || device(place), "{line}");
         }
     }
 }

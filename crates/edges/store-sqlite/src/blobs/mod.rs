@@ -18,6 +18,7 @@ use sandbox::{BlobError, BlobReader, BlobStore, BlobWriter, ContentHash};
 use tokio::io::AsyncReadExt as _;
 use waybill::ProfileId;
 
+use crate::error::OpenError;
 use crate::open::folder_for_us;
 use writer::Writer;
 
@@ -66,24 +67,41 @@ async fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 impl DiskBlobs {
-    /// Opens the folder, makes it if it is not there, and removes what a crash left unfinished.
+    /// Opens the folder, and makes it if it is not there. Nothing in it is touched: another process may be writing there.
     ///
     /// # Errors
-    /// If the folder can't be made or read.
+    /// If the folder can't be made.
     pub fn open(folder: &Path) -> io::Result<Self> {
         folder_for_us(folder)?;
-        for profile in fs::read_dir(folder)? {
-            let profile = profile?;
-            if profile.file_type()?.is_dir() {
-                sweep(&profile.path())?;
-            }
-        }
         Ok(Self(Arc::new(Shelves {
             folder: folder.to_owned(),
             count: AtomicU64::new(0),
             durable: Mutex::new(HashSet::new()),
         })))
     }
+
+    /// Removes what a crash left unfinished. Only for who holds the home's lock and has not begun to write: whatever is
+    /// unfinished in the folder is lost, no matter whose it is. Blocks for as long as the disk takes.
+    ///
+    /// # Errors
+    /// [`OpenError`] names the folder, if it can't be read or a file in it can't be removed.
+    pub fn sweep(&self) -> Result<(), OpenError> {
+        let folder = &self.0.folder;
+        sweep_all(folder).map_err(|source| OpenError::File {
+            path: folder.clone(),
+            source,
+        })
+    }
+}
+
+fn sweep_all(folder: &Path) -> io::Result<()> {
+    for profile in fs::read_dir(folder)? {
+        let profile = profile?;
+        if profile.file_type()?.is_dir() {
+            sweep(&profile.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn sweep(shelf: &Path) -> io::Result<()> {

@@ -4,8 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
 use sandbox::{BlobError, BlobStore as _, ContentHash};
-use tidings_store_sqlite::DiskBlobs;
+use tidings_store_sqlite::{DiskBlobs, Store};
 use waybill::ProfileId;
+
+use crate::place::Place;
 
 fn profile(name: &str) -> ProfileId {
     ProfileId::parse(name).unwrap()
@@ -118,14 +120,34 @@ async fn a_writer_dropped_unfinished_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_crash_left_unfinished_is_removed_at_the_next_start() {
+async fn what_a_crash_left_unfinished_is_removed_when_the_owner_of_the_home_sweeps() {
     let folder = tempfile::tempdir().unwrap();
     let blobs = DiskBlobs::open(folder.path()).unwrap();
     let blob = store(&blobs, "work", "a.txt", &[b"kept"]).await;
     fs::write(folder.path().join("work").join(".tmp-1-0"), b"half").unwrap();
     let blobs = DiskBlobs::open(folder.path()).unwrap();
+    blobs.sweep().unwrap();
     assert_eq!(files(folder.path()), [blob.hash.to_string()]);
     assert_eq!(load(&blobs, "work", &blob.hash).await.unwrap(), b"kept");
+}
+
+#[tokio::test]
+async fn a_second_process_that_opens_the_store_lets_an_upload_in_flight_finish() {
+    let place = Place::new();
+    let store = Store::open(&place.options()).unwrap();
+    let blobs = store.blobs().unwrap();
+    let mut writer = blobs.create(&profile("work")).await.unwrap();
+    writer.write(b"first half, ").await.unwrap();
+    // As `tidings login` does while the gateway runs.
+    let other = Store::open(&place.options()).unwrap();
+    other.close().await.unwrap();
+    writer.write(b"second half").await.unwrap();
+    let blob = writer.finish("a.txt").await.unwrap();
+    assert_eq!(
+        load(blobs, "work", &blob.hash).await.unwrap(),
+        b"first half, second half"
+    );
+    store.close().await.unwrap();
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Bench, read};
-use crate::attach::capture;
+use crate::attach::{Told, capture};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,7 +40,7 @@ impl Bench<'_> {
                     Some(hint) => format!("not attached: {} ({hint})", refused.reason),
                     None => format!("not attached: {}", refused.reason),
                 };
-                self.gathered.refuse(self.step, refused);
+                self.gathered.refuse(self.step, refused, Told::Yes);
                 Err(told)
             }
         }

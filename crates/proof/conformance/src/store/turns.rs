@@ -8,7 +8,7 @@
 use model::Usage;
 use outbox::{ListFilter, MessageKind, OutboxStore as _, PartState};
 use session::{
-    Admission, InboxId, InboxStore as _, NewEvent, SessionStore as _, TurnCommit, TurnEnd,
+    Admission, InboxId, InboxStore as _, NewEvent, Promised, SessionStore as _, TurnCommit, TurnEnd,
     TurnStart,
 };
 use waybill::{ChatKey, SessionKey, TurnScope, Waybill};
@@ -107,10 +107,18 @@ async fn begun<S: AnyStore>(
         scope: scope.clone(),
         inbox: vec![rows[0].id],
         message: said("hello"),
+        promised: promised("a file did not come through"),
         at: at(1),
     };
     store.begin_turn(start).await.expect("begin");
     (scope, rows[0].id)
+}
+
+fn promised(note: &str) -> Promised {
+    Promised {
+        notes: vec![note.to_owned()],
+        ..Promised::default()
+    }
 }
 
 fn ending(make: &Maker, scope: &TurnScope) -> TurnCommit {
@@ -135,7 +143,12 @@ pub async fn an_answer_is_visible_when_its_turn_is_committed_and_not_before(worl
     let here = chat("tg", "1");
     let (scope, _) = begun(&store, &make, &here, "a").await;
     store
-        .append(&scope, vec![answered("thinking")], at(2))
+        .append(
+            &scope,
+            vec![answered("thinking")],
+            &promised("thought of"),
+            at(2),
+        )
         .await
         .expect("append");
     assert!(
@@ -168,7 +181,13 @@ pub async fn an_answer_is_visible_when_its_turn_is_committed_and_not_before(worl
             .expect("list")
             .is_empty()
     );
-    assert_eq!(store.running_turns().await.expect("turns").len(), 1);
+    let running = store.running_turns().await.expect("turns");
+    assert_eq!(running.len(), 1);
+    assert_eq!(
+        running[0].promised,
+        promised("thought of"),
+        "a turn that is taken up again keeps what it promised"
+    );
     assert_eq!(
         store
             .transcript(scope.session().id())
@@ -224,7 +243,7 @@ pub async fn a_turn_ends_once(world: impl World) {
         2
     );
     store
-        .append(&scope, vec![answered("late")], at(20))
+        .append(&scope, vec![answered("late")], &Promised::default(), at(20))
         .await
         .expect_err("the turn has ended");
     world.close(store).await;
@@ -248,6 +267,7 @@ pub async fn a_cut_off_turn_is_found_with_what_it_answers(world: impl World) {
     );
     assert_eq!(turns[0].inbox, vec![event]);
     assert_eq!(turns[0].inbound.as_ref().expect("the event").text, "hello");
+    assert_eq!(turns[0].promised, promised("a file did not come through"));
     assert_eq!((turns[0].resumed, turns[0].started_at), (0, at(1)));
     assert!(
         store.open_rows().await.expect("rows").is_empty(),
@@ -267,7 +287,7 @@ pub async fn a_transcript_keeps_its_order_over_a_restart(world: impl World) {
     for n in 0..5 {
         let messages = vec![answered(&format!("{n}a")), said(&format!("{n}b"))];
         store
-            .append(&scope, messages, at(2 + n))
+            .append(&scope, messages, &Promised::default(), at(2 + n))
             .await
             .expect("append");
     }

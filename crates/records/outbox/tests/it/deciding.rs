@@ -17,6 +17,7 @@ fn standing(tries: u32, expires_in: i64) -> Standing {
     Standing {
         state: PartState::Sending,
         tries,
+        attempt: tries,
         kind: MessageKind::Reply,
         expires_at: Timestamp::from_second(1_800_000_000 + expires_in).unwrap(),
     }
@@ -70,6 +71,28 @@ fn after(kind: FaultKind, tries: u32) -> Decision {
     )
 }
 
+/// How many attempts a part gets, and for how long, when each of them ends in the same trouble.
+fn troubled(mut part: Standing, kind: FaultKind, grade: Grade, seed: u64) -> (u32, Duration) {
+    let mut now = now();
+    loop {
+        let fault = Event::Faulted(Fault::new(kind.clone(), "…"));
+        let attempts = part.attempt;
+        let mut decision = decide(part, fault, grade, Backoff { seed }, now);
+        if let Decision::Retry { at, .. } | Decision::Unknown { at } = decision {
+            now = at;
+            part.tries += 1;
+            part.attempt += 1;
+            if kind == FaultKind::Unknown {
+                decision = decide(part, Event::Settled, grade, Backoff { seed }, now);
+            }
+        }
+        if let Decision::Dead { .. } = decision {
+            let lasted = now.duration_since(self::now());
+            return (attempts, Duration::try_from(lasted).unwrap());
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn only_what_is_there_is_called_sent(kind in fault(), grade in grade(), tries in 1_u32..20, seed in any::<u64>()) {
@@ -80,11 +103,14 @@ proptest! {
     }
 
     #[test]
-    fn a_part_is_given_up_for_a_reason_alone(kind in fault(), grade in grade(), tries in 1_u32..20, seed in any::<u64>()) {
+    fn a_part_is_given_up_for_a_reason_alone(
+        kind in fault(), grade in grade(), tries in 1_u32..20, seed in any::<u64>(), notice in any::<bool>(),
+    ) {
         let refused = matches!(kind, FaultKind::PermItem | FaultKind::PermChat);
-        let worn_out = matches!(kind, FaultKind::TempReject) && tries >= MOST_TRIES;
+        let worn_out = matches!(kind, FaultKind::TempReject) && tries >= MOST_TRIES && !notice;
         let too_late = matches!(kind, FaultKind::Throttled { after, .. } if after >= Duration::from_secs(86_400));
-        let decision = decide(standing(tries, 86_400), Event::Faulted(Fault::new(kind, "…")), grade, Backoff { seed }, now());
+        let part = Standing { kind: if notice { MessageKind::Notice } else { MessageKind::Reply }, ..standing(tries, 86_400) };
+        let decision = decide(part, Event::Faulted(Fault::new(kind, "…")), grade, Backoff { seed }, now());
         let dead = matches!(decision, Decision::Dead { .. });
         prop_assert_eq!(dead, refused || worn_out || too_late);
     }
@@ -97,13 +123,46 @@ proptest! {
     }
 
     #[test]
-    fn what_nobody_knows_stays_unknown_until_it_settled(grade in grade(), tries in 1_u32..8, seed in any::<u64>()) {
+    fn what_nobody_knows_stays_unknown_until_it_settled(grade in grade(), tries in 1..=MOST_TRIES, seed in any::<u64>()) {
         let unknown = decide(standing(tries, 86_400), Event::Faulted(Fault::new(FaultKind::Unknown, "…")), grade, Backoff { seed }, now());
-        let waits = matches!(unknown, Decision::Unknown { at } if at > now());
+        let waits = matches!(unknown, Decision::Unknown { at } if at >= now() + Duration::from_secs(2));
         prop_assert!(waits);
         let marked = grade != Grade::Keyed;
         let settled = decide(standing(tries, 86_400), Event::Settled, grade, Backoff { seed }, now());
         prop_assert_eq!(settled, Decision::Resend { marked });
+    }
+
+    #[test]
+    fn an_answer_outlasts_four_minutes_of_a_platforms_trouble_and_then_somebody_is_told(
+        grade in grade(), seed in any::<u64>(), lost in any::<bool>(),
+    ) {
+        let (attempts, lasted) = troubled(standing(1, 86_400), if lost { FaultKind::Unknown } else { FaultKind::TempReject }, grade, seed);
+        prop_assert_eq!(attempts, MOST_TRIES);
+        let (least, most) = (Duration::from_secs(240), Duration::from_secs(1_800));
+        prop_assert!(lasted >= least && lasted <= most, "{:?}", lasted);
+    }
+
+    #[test]
+    fn a_notice_is_tried_until_it_is_too_old(grade in grade(), seed in any::<u64>(), lost in any::<bool>()) {
+        let notice = Standing { kind: MessageKind::Notice, ..standing(1, 86_400) };
+        let (attempts, lasted) = troubled(notice, if lost { FaultKind::Unknown } else { FaultKind::TempReject }, grade, seed);
+        prop_assert!(attempts > 10 * MOST_TRIES, "{}", attempts);
+        prop_assert!(lasted >= Duration::from_secs(86_000), "{:?}", lasted);
+    }
+
+    #[test]
+    fn a_network_that_stays_away_is_tried_less_and_less_but_twice_a_minute(seed in any::<u64>(), attempt in 6_u32..100_000) {
+        let wait = |attempt| {
+            let part = Standing { attempt, ..standing(1, 86_400) };
+            match decide(part, Event::Faulted(Fault::new(FaultKind::NotSent, "…")), Grade::Nothing, Backoff { seed }, now()) {
+                Decision::Retry { at, counts: false, gate: Gate::Lane } => Duration::try_from(at.duration_since(now())).unwrap(),
+                other @ (Decision::Sent { .. } | Decision::Retry { .. } | Decision::Unknown { .. } | Decision::Resend { .. }
+                | Decision::Redirect { .. } | Decision::Dead { .. }) => panic!("{other:?}"),
+            }
+        };
+        prop_assert!(wait(1) <= Duration::from_secs(1));
+        let later = wait(attempt);
+        prop_assert!(later >= Duration::from_millis(7_500) && later <= Duration::from_secs(30), "{:?}", later);
     }
 }
 

@@ -8,6 +8,7 @@ use waybill::{ProfileId, Secret};
 use super::Assembly;
 use crate::nearest::{hint, shown};
 use crate::problem::{Section, Weight};
+use crate::rule;
 use crate::settings::{DriverChoice, ModelChoice, Profile, SandboxSettings, TurnLimits};
 use crate::tree::{Node, Source, Table};
 
@@ -148,6 +149,32 @@ impl Assembly<'_, '_> {
                     .bad_value(&writer(section, node), node.at, message);
             }
             seen.push(at);
+        }
+        self.secrets_apart(section, sandbox);
+    }
+
+    fn secrets_apart(&mut self, section: &Section, sandbox: &Table) {
+        let mounts: Vec<_> = sandbox
+            .list("mounts")
+            .iter()
+            .filter_map(|node| {
+                let mount = node.table()?;
+                let at = mount.text("at")?.trim_end_matches('/');
+                Some((node, at, mount.text("mode")?))
+            })
+            .collect();
+        let shared: Vec<&str> = mounts
+            .iter()
+            .filter(|(_, _, mode)| *mode == "rw")
+            .map(|(_, at, _)| *at)
+            .collect();
+        for (node, at, mode) in mounts {
+            if mode == "secret"
+                && let Err(message) = rule::secret_at(at, &shared)
+            {
+                self.findings
+                    .bad_value(&writer(section, node), node.at, message);
+            }
         }
     }
 }

@@ -196,3 +196,79 @@ fn mounts_never_show_the_secrets_of_tidings() {
     let twice = "[profiles.p]\nsandbox.mounts = [{ host = \"/a\", at = \"/x\" }, { host = \"/b\", at = \"/x/\" }]\n";
     check(twice, &["tidings.toml:2:47: two mounts are at /x"]);
 }
+
+#[test]
+fn a_socket_a_device_or_a_pipe_is_no_folder_to_show() {
+    let world = World::new();
+    let place = |name: &str| {
+        let path = world.folder.path().join(name);
+        (path.clone(), path.to_str().unwrap().to_owned())
+    };
+    let (path, socket) = place("engine.sock");
+    let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let (link, linked) = place("innocent");
+    std::os::unix::fs::symlink(&path, link).unwrap();
+    let (path, file) = place("notes.txt");
+    std::fs::write(path, "notes").unwrap();
+    let (path, pipe) = place("pipe");
+    let made = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(made.unwrap().success());
+    for (host, good) in [
+        (file.as_str(), true),
+        ("/not/there/yet", true),
+        (&socket, false),
+        (&linked, false),
+        (&pipe, false),
+        ("/dev/null", false),
+    ] {
+        for mode in ["ro", "rw", "secret"] {
+            let text = format!(
+                "[profiles.p]\nsandbox.mounts = [{{ host = \"{host}\", at = \"/x\", mode = \"{mode}\" }}]\n"
+            );
+            assert_eq!(world.read(&text).is_sound(), good, "{text}");
+        }
+    }
+    let text = format!("[profiles.p]\nsandbox.mounts = [{{ host = \"{socket}\", at = \"/x\" }}]\n");
+    let problem = lines(&world.read(&text).problems).concat();
+    assert!(problem.contains("is no sandbox"), "{problem}");
+}
+
+#[test]
+fn a_secret_is_not_put_where_the_agent_could_rename_a_folder_above_it() {
+    let world = World::new();
+    let sound = |at: &str, mode: &str, more: &str| {
+        let text = format!(
+            "[profiles.p]\nsandbox.mounts = [{{ host = \"/srv\", at = \"{at}\", mode = \"{mode}\" }}{more}]\n"
+        );
+        world.read(&text).is_sound()
+    };
+    for at in [
+        "/workspace/keys",
+        "/root/.ssh",
+        "/root/a/b/",
+        "/tmp",
+        "/tmp/keys",
+        "/inbox/keys",
+    ] {
+        assert!(!sound(at, "secret", ""), "{at}");
+        assert_eq!(sound(at, "ro", ""), !at.starts_with("/inbox"), "{at}");
+    }
+    for at in ["/secrets", "/secrets/of/mine", "/workspaces/x", "/rooted"] {
+        assert!(sound(at, "secret", ""), "{at}");
+    }
+    let shared = ", { host = \"/a\", at = \"/data\", mode = \"rw\" }";
+    assert!(!sound("/data/deep/keys", "secret", shared));
+    assert!(sound(
+        "/data/deep/keys",
+        "secret",
+        &shared.replace("rw", "ro")
+    ));
+    assert!(sound("/database", "secret", shared));
+    check(
+        "[defaults.sandbox]\nmounts = [{ host = \"/a\", at = \"/root/k\", mode = \"secret\" }]\n[profiles.p]\n",
+        &[
+            "tidings.toml:2:11: a secret mount can't be at /root/k: the agent may write in /root and could rename the folder \
+             above it; choose a place such as /secrets",
+        ],
+    );
+}

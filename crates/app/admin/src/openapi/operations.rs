@@ -1,0 +1,256 @@
+//! What each route takes and gives.
+
+use serde_json::{Value, json};
+
+use crate::openapi::schemas::{one, text, whole};
+
+/// What can't be read off a route's row.
+pub(crate) struct Operation {
+    pub(crate) id: &'static str,
+    pub(crate) summary: &'static str,
+    /// In query and headers; those in the path are added from it.
+    pub(crate) parameters: Vec<Value>,
+    pub(crate) body: Option<Value>,
+    pub(crate) answers: Vec<(u16, Value)>,
+    /// Besides those of the guards.
+    pub(crate) refusals: Vec<u16>,
+}
+
+impl Operation {
+    fn new(id: &'static str, summary: &'static str, answers: Vec<(u16, Value)>) -> Self {
+        Self {
+            id,
+            summary,
+            parameters: Vec::new(),
+            body: None,
+            answers,
+            refusals: Vec::new(),
+        }
+    }
+}
+
+/// An answer or a body of this type.
+fn content(description: &str, mime: &str, schema: &Value) -> Value {
+    json!({ "description": description, "content": { mime: { "schema": schema } } })
+}
+
+fn data(description: &str, schema: &Value) -> Value {
+    content(description, "application/json", schema)
+}
+
+fn words(description: &str, word: &str) -> Value {
+    content(
+        description,
+        "text/plain",
+        &json!({ "type": "string", "const": word }),
+    )
+}
+
+fn page(description: &str) -> Value {
+    content(description, "text/html", &text())
+}
+
+/// An answer of one list or one thing under a name.
+fn under(name: &str, schema: &Value) -> Value {
+    json!({ "type": "object", "required": [name], "properties": { name: schema } })
+}
+
+fn required(mut body: Value) -> Value {
+    body["required"] = true.into();
+    body
+}
+
+fn parameter(place: &str, name: &str, schema: &Value, description: &str) -> Value {
+    json!({ "in": place, "name": name, "schema": schema, "description": description })
+}
+
+pub(crate) fn health() -> Operation {
+    let answers = vec![(200, words("The process lives.", "ok"))];
+    Operation::new("health", "Is it alive? For probes.", answers)
+}
+
+pub(crate) fn ready() -> Operation {
+    let answers = vec![
+        (200, words("It takes messages.", "ready")),
+        (503, words("It does not take messages now.", "not ready")),
+    ];
+    Operation::new("ready", "Does it take messages? For probes.", answers)
+}
+
+pub(crate) fn describe() -> Operation {
+    let answers = vec![(200, data("This.", &json!({ "type": "object" })))];
+    Operation::new("describe", "This description.", answers)
+}
+
+pub(crate) fn enter() -> Operation {
+    let cookie = json!({
+        "description": "Logged in. (The same when the link is stale and the cookie is still good.)",
+        "headers": {
+            "Set-Cookie": { "schema": text(), "description": "The session's cookie, for 30 days." },
+            "Location": { "required": true, "schema": { "type": "string", "const": "/" } },
+        },
+    });
+    let stale = page("The link was used, is too old, or never was: a page that says so.");
+    let answers = vec![(303, cookie), (401, stale)];
+    let summary = "Uses a login link up, and gives a session's cookie. HEAD does not use it up.";
+    let token = "From the link that `tidings login` prints.";
+    Operation {
+        parameters: vec![parameter("query", "token", &text(), token)],
+        refusals: vec![400, 503],
+        ..Operation::new("logIn", summary, answers)
+    }
+}
+
+pub(crate) fn leave() -> Operation {
+    let gone = json!({
+        "description": "No session is open by this cookie any more.",
+        "headers": {
+            "Clear-Site-Data": { "required": true, "schema": { "type": "string", "const": "\"cache\"" } },
+        },
+    });
+    Operation {
+        refusals: vec![503],
+        ..Operation::new("logOut", "Closes the session.", vec![(204, gone)])
+    }
+}
+
+pub(crate) fn status() -> Operation {
+    let answers = vec![(200, data("Now.", &one("Status")))];
+    Operation::new("status", "How the gateway stands.", answers)
+}
+
+pub(crate) fn list() -> Operation {
+    let rows = json!({ "type": "array", "items": one("Conversation") });
+    let answers = vec![(200, data("The list.", &under("conversations", &rows)))];
+    let summary = "The last 200 conversations, the one touched last first.";
+    Operation::new("listConversations", summary, answers)
+}
+
+pub(crate) fn create() -> Operation {
+    let body = under("profile", &text());
+    let body = data("Who shall answer.", &closed(body));
+    let answers = vec![(201, data("Made.", &one("Conversation")))];
+    Operation {
+        body: Some(required(body)),
+        refusals: vec![400, 404, 413],
+        ..Operation::new("makeConversation", "Makes a conversation.", answers)
+    }
+}
+
+/// Fields that are not told are refused.
+fn closed(mut schema: Value) -> Value {
+    schema["additionalProperties"] = false.into();
+    schema
+}
+
+pub(crate) fn messages() -> Operation {
+    let both = json!({
+        "type": "object",
+        "required": ["conversation", "entries"],
+        "properties": {
+            "conversation": one("Conversation"),
+            "entries": { "type": "array", "items": one("Entry") },
+        },
+    });
+    let answers = vec![(200, data("Oldest first.", &both))];
+    let summary = "The last 500 entries of a conversation.";
+    Operation {
+        refusals: vec![404],
+        ..Operation::new("readMessages", summary, answers)
+    }
+}
+
+pub(crate) fn say() -> Operation {
+    let body = data("What is said.", &one("NewMessage"));
+    let entry = json!({ "type": "string", "description": "The id of its entry." });
+    let answers = vec![(202, data("It is stored.", &under("entry", &entry)))];
+    let summary =
+        "Says something. The answer comes as entries. The same `id` again changes nothing.";
+    Operation {
+        body: Some(required(body)),
+        refusals: vec![404, 413],
+        ..Operation::new("say", summary, answers)
+    }
+}
+
+pub(crate) fn events() -> Operation {
+    let after = "The newest entry that is known already; entries up to it are left out.";
+    let again = "The same, as a browser sends it when it comes again. The larger one counts.";
+    let mut stream = content(
+        "Begins with the entries after `after` (at most the last 500) and with how things stand, then tells what changes. \
+         Ends after 30 minutes, and when the reader is too slow: come again with the newest entry's id. `x-events` has the \
+         form of each type's data.",
+        "text/event-stream",
+        &text(),
+    );
+    stream["x-events"] = json!({
+        "entry": one("Entry"),
+        "preview": one("Preview"),
+        "clear": one("Nothing"),
+        "activity": one("Activity"),
+        "idle": one("Nothing"),
+    });
+    let number = whole();
+    Operation {
+        parameters: vec![
+            parameter("query", "after", &number, after),
+            parameter("header", "Last-Event-ID", &number, again),
+        ],
+        refusals: vec![404],
+        ..Operation::new(
+            "listen",
+            "What moves in a conversation, as server-sent events.",
+            vec![(200, stream)],
+        )
+    }
+}
+
+pub(crate) fn upload() -> Operation {
+    let bytes = json!({ "description": "The file's bytes.", "content": { "*/*": {} } });
+    let answers = vec![(201, data("Stored.", &one("StoredFile")))];
+    let summary = "Stores a file for a message of this conversation.";
+    let name = "Its name; without one it is called `file`.";
+    Operation {
+        parameters: vec![parameter("query", "name", &text(), name)],
+        body: Some(bytes),
+        refusals: vec![404, 413],
+        ..Operation::new("upload", summary, answers)
+    }
+}
+
+pub(crate) fn download() -> Operation {
+    let etag = json!({ "required": true, "schema": text(), "description": "The hash, in quotes." });
+    let file = |description: &str| {
+        json!({
+            "description": description,
+            "headers": {
+                "Content-Disposition": { "required": true, "schema": text() },
+                "ETag": etag,
+            },
+            // Only these are shown in place; all else comes under the first type, to be saved.
+            "content": { "application/octet-stream": {}, "image/*": {}, "audio/*": {}, "video/*": {} },
+        })
+    };
+    let mut part = file("The part that `Range` asked for.");
+    part["headers"]["Content-Range"] = json!({ "required": true, "schema": text() });
+    let same =
+        json!({ "description": "`If-None-Match` has its tag.", "headers": { "ETag": etag } });
+    let range = "One range of bytes. Anything else gets the whole file.";
+    let rest =
+        "The tag of the file that a part is wanted of; the whole comes if it is another one.";
+    let known =
+        "Tags of files that are there already. A file may be kept, but is asked for each time.";
+    Operation {
+        parameters: vec![
+            parameter("header", "Range", &text(), range),
+            parameter("header", "If-Range", &text(), rest),
+            parameter("header", "If-None-Match", &text(), known),
+        ],
+        refusals: vec![404],
+        ..Operation::new(
+            "download",
+            "A file of a conversation. Addresses of files stand in entries, as `url`.",
+            vec![(200, file("The file.")), (206, part), (304, same)],
+        )
+    }
+}

@@ -1,0 +1,11 @@
+//! Events as they meet a store that has its moments.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    missing_docs,
+    reason = "a test that can't set up its world should stop"
+)]
+
+mod troubles;
+mod world;

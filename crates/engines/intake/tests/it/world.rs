@@ -1,0 +1,378 @@
+//! A house around intake: a store that can fail, a line that writes down, one account.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use chat::{
+    Accepted, Activity, Descriptor, Event, Grade, Inbound, InboundKind, InboundSink as _, Place,
+    Preview, Rendering, Sender, SenderId,
+};
+use intake::{Directory, Intake, IntakeHandle, Options};
+use outbox::{Claimed, Outlet, StoreError};
+use policy::Rules;
+use session::{
+    Admission, Admitted, Entry, InboxId, InboxRow, InboxState, InboxStore, LineStatus, NewEvent,
+    Promised, SessionStore, Turn, TurnCommit, TurnLine, TurnRecord, TurnStart,
+};
+use testkit::clock::{CountingIds, ManualClock};
+use tidings_intake as intake;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use waybill::{
+    AccountId, Anchor, ChatKey, Conversation, Limit, ProfileId, ProfileScope, SessionId,
+    SessionKey, SessionScope, Timestamp, TurnId, TurnScope,
+};
+
+pub(crate) const OWNER: &str = "1";
+
+#[derive(Default)]
+struct Book {
+    rows: Vec<InboxRow>,
+    /// What happened, in order.
+    happened: Vec<String>,
+    /// How often each thing fails, from now on.
+    failures: HashMap<String, usize>,
+    /// When each thing was asked for.
+    asked: Vec<(String, Instant)>,
+    running: bool,
+}
+
+/// The house. Clones share it.
+#[derive(Clone, Default)]
+pub(crate) struct House(Arc<Mutex<Book>>);
+
+fn failed() -> StoreError {
+    StoreError::Failed("the test says no".into())
+}
+
+pub(crate) fn account() -> AccountId {
+    AccountId::parse("bot").unwrap()
+}
+
+pub(crate) fn row(id: i64, account: &str, inbound: Inbound, state: InboxState) -> InboxRow {
+    InboxRow {
+        id: InboxId(id),
+        account: AccountId::parse(account).unwrap(),
+        inbound: Some(inbound),
+        state,
+        session: None,
+        at: Timestamp::UNIX_EPOCH,
+    }
+}
+
+pub(crate) fn said(conversation: &str, sender: &str, text: &str) -> Inbound {
+    Inbound {
+        chat: ChatKey::new(account(), Conversation::new(conversation).unwrap()),
+        anchor: Anchor::new("7"),
+        sender: Sender {
+            id: SenderId::new(sender),
+            name: None,
+            bot: false,
+        },
+        place: Place::Direct,
+        kind: InboundKind::Message,
+        text: text.to_owned(),
+        files: Vec::new(),
+        quoted: None,
+        forwarded_from: None,
+        at: Timestamp::UNIX_EPOCH,
+    }
+}
+
+impl House {
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.0.lock().unwrap()
+    }
+
+    /// `what`: `route CHAT`, `current CHAT`, `reset CHAT`, `admit`.
+    pub(crate) fn fail(&self, what: &str, times: usize) {
+        self.book().failures.insert(what.to_owned(), times);
+    }
+
+    /// A turn runs in every conversation.
+    pub(crate) fn keep_busy(&self) {
+        self.book().running = true;
+    }
+
+    /// Left by an earlier run.
+    pub(crate) fn left(&self, row: InboxRow) {
+        self.book().rows.push(row);
+    }
+
+    pub(crate) fn happened(&self) -> Vec<String> {
+        self.book().happened.clone()
+    }
+
+    /// Seconds from each time that something was asked for to the next.
+    pub(crate) fn gaps(&self, what: &str) -> Vec<u64> {
+        let book = self.book();
+        let asked: Vec<Instant> = book
+            .asked
+            .iter()
+            .filter(|(asked, _)| asked == what)
+            .map(|(_, at)| *at)
+            .collect();
+        asked
+            .windows(2)
+            .map(|two| (two[1] - two[0]).as_secs())
+            .collect()
+    }
+
+    pub(crate) fn state(&self, id: i64) -> InboxState {
+        let book = self.book();
+        let mut rows = book.rows.iter();
+        let row = rows.find(|row| row.id.0 == id).unwrap();
+        row.state.clone()
+    }
+
+    fn ask(&self, what: String) -> Result<(), StoreError> {
+        let mut book = self.book();
+        book.asked.push((what.clone(), Instant::now()));
+        match book.failures.get_mut(&what) {
+            Some(times) if *times > 0 => {
+                *times -= 1;
+                Err(failed())
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn note(&self, what: String) {
+        self.book().happened.push(what);
+    }
+
+    pub(crate) fn intake(&self) -> Intake {
+        let this = || Arc::new(self.clone());
+        Intake::new(
+            Options {
+                install: "test".to_owned(),
+                health: Arc::new(|_, _| ()),
+            },
+            this(),
+            this(),
+            Arc::new(Routes(self.clone(), rules())),
+            this(),
+            this(),
+            Arc::new(ManualClock::default()),
+            Arc::new(CountingIds::default()),
+        )
+    }
+
+    /// Runs intake until the scenario is over.
+    pub(crate) async fn while_open(&self, scenario: impl AsyncFnOnce(IntakeHandle)) {
+        let intake = self.intake();
+        let scenario = scenario(intake.handle());
+        tokio::select! {
+            () = scenario => {}
+            ended = intake.run(CancellationToken::new()) => panic!("{ended:?}"),
+        }
+    }
+
+    pub(crate) async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let wait = async {
+            while !holds(self) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let seen = tokio::time::timeout(Duration::from_secs(600), wait).await;
+        assert!(
+            seen.is_ok(),
+            "not seen in time: {what}; {:?}",
+            self.happened()
+        );
+    }
+}
+
+pub(crate) async fn say(handle: &IntakeHandle, key: &str, inbound: Inbound) {
+    let event = Event {
+        key: key.to_owned(),
+        raw: String::new(),
+        parsed: Ok(Some(inbound)),
+    };
+    handle.accept(&account(), vec![event], None).await.unwrap();
+}
+
+fn rules() -> Rules {
+    Rules {
+        owner: [SenderId::new(OWNER)].into(),
+        ..Rules::default()
+    }
+}
+
+struct Routes(House, Rules);
+
+#[async_trait]
+impl Directory for Routes {
+    fn rules(&self, asked: &AccountId) -> Option<&Rules> {
+        (*asked == account()).then_some(&self.1)
+    }
+
+    async fn route(&self, chat: &ChatKey) -> Result<Option<ProfileId>, StoreError> {
+        self.0
+            .ask(format!("route {}", chat.conversation.as_str()))?;
+        Ok(Some(ProfileId::parse("work").unwrap()))
+    }
+
+    fn about(&self, _profile: &ProfileId) -> String {
+        String::new()
+    }
+}
+
+#[async_trait]
+impl InboxStore for House {
+    async fn accept(
+        &self,
+        account: &AccountId,
+        events: Vec<NewEvent>,
+        _cursor: Option<String>,
+        _now: Timestamp,
+    ) -> Result<(Vec<InboxRow>, Accepted), StoreError> {
+        let mut book = self.book();
+        let mut fresh = Vec::new();
+        for event in events {
+            let id = book.rows.last().map_or(1, |row| row.id.0 + 1);
+            let inbound = event.parsed.unwrap().unwrap();
+            fresh.push(row(id, account.as_str(), inbound, InboxState::New));
+        }
+        book.rows.extend(fresh.iter().cloned());
+        let accepted = Accepted {
+            fresh: fresh.len(),
+            repeated: 0,
+        };
+        Ok((fresh, accepted))
+    }
+
+    async fn cursor(&self, _account: &AccountId) -> Result<Option<String>, StoreError> {
+        Ok(None)
+    }
+
+    async fn admit(
+        &self,
+        id: InboxId,
+        admission: Admission,
+        _now: Timestamp,
+    ) -> Result<Vec<Claimed>, StoreError> {
+        self.ask("admit".to_owned())?;
+        let (state, word) = match admission {
+            Admission::Admit(_) => (InboxState::Admitted, "admitted".to_owned()),
+            Admission::Ignore { reason } => (InboxState::Ignored { reason }, "ignored".to_owned()),
+            Admission::Tell { messages } => (InboxState::Told, format!("told {}", messages.len())),
+        };
+        self.note(format!("{word}: {}", id.0));
+        let mut book = self.book();
+        let row = book.rows.iter_mut().find(|row| row.id == id).unwrap();
+        row.state = state;
+        Ok(Vec::new())
+    }
+
+    async fn open_rows(&self) -> Result<Vec<InboxRow>, StoreError> {
+        let open = |row: &&InboxRow| matches!(row.state, InboxState::New | InboxState::Admitted);
+        Ok(self.book().rows.iter().filter(open).cloned().collect())
+    }
+}
+
+#[async_trait]
+impl SessionStore for House {
+    async fn current(
+        &self,
+        scope: &ProfileScope,
+        key: &SessionKey,
+        fresh: SessionId,
+        _now: Timestamp,
+    ) -> Result<SessionScope, StoreError> {
+        if let SessionKey::Chat(chat) = key {
+            self.ask(format!("current {}", chat.conversation.as_str()))?;
+        }
+        Ok(scope.session(key.clone(), fresh))
+    }
+
+    async fn reset(
+        &self,
+        scope: &SessionScope,
+        fresh: SessionId,
+        _now: Timestamp,
+    ) -> Result<SessionScope, StoreError> {
+        self.ask("reset".to_owned())?;
+        self.note("reset".to_owned());
+        Ok(scope.profile_scope().session(scope.key().clone(), fresh))
+    }
+
+    async fn begin_turn(&self, _start: TurnStart) -> Result<(), StoreError> {
+        Err(failed())
+    }
+
+    async fn append(
+        &self,
+        _scope: &TurnScope,
+        _messages: Vec<model::Message>,
+        _promised: &Promised,
+        _now: Timestamp,
+    ) -> Result<(), StoreError> {
+        Err(failed())
+    }
+
+    async fn transcript(&self, _session: SessionId) -> Result<Vec<Entry>, StoreError> {
+        Err(failed())
+    }
+
+    async fn commit_turn(&self, _commit: TurnCommit) -> Result<Vec<Claimed>, StoreError> {
+        Err(failed())
+    }
+
+    async fn running_turns(&self) -> Result<Vec<TurnRecord>, StoreError> {
+        Err(failed())
+    }
+
+    async fn count_resume(&self, _turn: TurnId) -> Result<u32, StoreError> {
+        Err(failed())
+    }
+}
+
+impl TurnLine for House {
+    fn enqueue(&self, admitted: Admitted) -> Turn {
+        self.note(format!("line: {}", admitted.inbound.text));
+        if self.book().running {
+            Turn::Waits
+        } else {
+            Turn::Next
+        }
+    }
+
+    fn stop(&self, _scope: &SessionScope) -> bool {
+        self.note("stop".to_owned());
+        self.book().running
+    }
+
+    fn status(&self, _scope: &SessionScope) -> LineStatus {
+        LineStatus {
+            running: self.book().running,
+            waiting: 0,
+        }
+    }
+}
+
+impl Outlet for House {
+    fn descriptor(&self, _account: &AccountId) -> Option<Descriptor> {
+        Some(Descriptor {
+            kind: "test".to_owned(),
+            rendering: Rendering::Markdown,
+            text: Limit::Utf16(4096),
+            caption: None,
+            file_out: 0,
+            file_in: 0,
+            photo: None,
+            voice: Vec::new(),
+            previews: false,
+            typing_seconds: None,
+            grade: Grade::Nothing,
+        })
+    }
+
+    fn carry(&self, _claimed: Vec<Claimed>) {}
+
+    fn preview(&self, _chat: &ChatKey, _preview: Preview) {}
+
+    fn activity(&self, _chat: &ChatKey, _activity: Activity) {}
+}
