@@ -9,6 +9,7 @@ use outbox::{Claimed, HealthSink, HomeChat, OutboxStore, Outlet, StoreError};
 use sandbox::BlobStore;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use waybill::{AccountId, ChatKey, Clock, Ids, Timestamp};
 
@@ -35,6 +36,8 @@ pub struct Options {
 const LONGEST_SLEEP: Duration = Duration::from_secs(2);
 /// How long the attempts in flight may take to end when the courier is told to stop.
 const FINISH: Duration = Duration::from_secs(10);
+/// How long after that the next part of a lane is still begun.
+const LAST_START: Duration = Duration::from_secs(5);
 /// Wait after the store failed.
 const STORE_REST: Duration = Duration::from_secs(1);
 
@@ -182,10 +185,8 @@ impl Courier {
                 }
             }
         }
-        for part in looking.await {
-            self.attempts.give_back(part, &stop).await;
-        }
-        self.finish(flying, &stop).await;
+        let claimed = looking.await;
+        self.finish(flying, claimed, &stop).await;
         Ok(())
     }
 
@@ -210,11 +211,27 @@ impl Courier {
         }
     }
 
-    /// Finishes what is on the wire, and gives back what was claimed and not begun.
-    async fn finish(mut self, mut flying: JoinSet<Vec<Claimed>>, stop: &CancellationToken) {
+    /// Carries the last words of turns that have just ended, and what is on the wire; what is not begun in time is given back.
+    async fn finish(
+        mut self,
+        mut flying: JoinSet<Vec<Claimed>>,
+        claimed: Vec<Claimed>,
+        stop: &CancellationToken,
+    ) {
+        self.send_off(&mut flying, claimed, stop);
+        self.carried.close();
+        while let Some(claimed) = self.carried.recv().await {
+            self.send_off(&mut flying, claimed, stop);
+        }
+        let last_start = Instant::now() + LAST_START;
         let ended = tokio::time::timeout(FINISH, async {
             while let Some(ended) = flying.join_next().await {
-                for part in ended.unwrap_or_default() {
+                let next = ended.unwrap_or_default();
+                if Instant::now() < last_start {
+                    self.send_off(&mut flying, next, stop);
+                    continue;
+                }
+                for part in next {
                     self.attempts.give_back(part, stop).await;
                 }
             }
@@ -225,12 +242,6 @@ impl Courier {
                 left = flying.len(),
                 "attempts were still on the wire; the next start takes them up"
             );
-        }
-        self.carried.close();
-        while let Some(claimed) = self.carried.recv().await {
-            for part in claimed {
-                self.attempts.give_back(part, stop).await;
-            }
         }
     }
 }

@@ -175,7 +175,8 @@ async fn an_event_that_makes_no_sense_holds_up_no_start() {
     db.busy_timeout(Duration::from_secs(5)).unwrap();
     db.execute_batch(
         "INSERT INTO inbox(account, event_key, raw, inbound, state, at) VALUES('tg', '1', '', 'hm', 'new', 0);
-         INSERT INTO turn(turn_id, session, scope, state, started_at) VALUES('trn_1', 'ses_1', 'hm', 'running', 0);
+         INSERT INTO turn(turn_id, session, scope, state, started_at, promised)
+             VALUES('trn_1', 'ses_1', 'hm', 'running', 0, '{}');
          INSERT INTO inbox(account, event_key, raw, inbound, state, turn, at)
              VALUES('tg', '2', '', NULL, 'running', 'trn_1', 0);",
     )
