@@ -109,6 +109,7 @@ fn greet(summary: &Summary, as_json: bool) -> std::io::Result<()> {
             .collect();
         let line = json!({
             "address": summary.address.to_string(),
+            "instead_of": summary.instead_of.map(|address| address.to_string()),
             "login": summary.login,
             "profiles": profiles,
             "channels": summary.channels.iter().map(|(name, kind)| json!({ "name": name, "kind": kind })).collect::<Vec<_>>(),

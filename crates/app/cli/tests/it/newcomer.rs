@@ -170,6 +170,7 @@ async fn a_port_that_is_taken_moves_to_the_next_and_says_so() {
     home.write_config(&format!("[gateway]\nlisten = \"{address}\"\n"));
     let gateway = Gateway::start_on(&home, None, &[]).await;
     assert_ne!(gateway.address().port(), address.port());
+    assert_eq!(gateway.summary["instead_of"], address.to_string());
     let health = Ask::get("/health").send(gateway.address()).await.unwrap();
     assert_eq!(health.status, 200);
     // Asked for by hand, an address is taken as it is or refused.

@@ -8,8 +8,8 @@
 use model::Usage;
 use outbox::{ListFilter, MessageKind, OutboxStore as _, PartState};
 use session::{
-    Admission, InboxId, InboxStore as _, NewEvent, Promised, SessionStore as _, TurnCommit, TurnEnd,
-    TurnStart,
+    Admission, InboxId, InboxStore as _, NewEvent, Promised, SessionStore as _, TurnCommit,
+    TurnEnd, TurnStart,
 };
 use waybill::{ChatKey, SessionKey, TurnScope, Waybill};
 
