@@ -45,7 +45,8 @@ pub(crate) fn conclude(
         tracing::warn!(turn = %scope.turn(), reason, "the turn failed");
     }
     let draft = Draft {
-        text: promised.answer.unwrap_or_default(),
+        // Without an answer, the words that came beside a tool call are all that was said; a line below says why.
+        text: promised.answer.unwrap_or(promised.beside),
         attachments: promised.attachments,
         notes,
     };

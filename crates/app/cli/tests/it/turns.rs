@@ -379,3 +379,26 @@ async fn a_file_that_failed_is_told_though_another_one_came() {
     assert_eq!(files(&seen), [("b.pdf", b"b".as_slice())]);
     pair.clean();
 }
+
+#[tokio::test]
+async fn words_beside_a_tool_call_come_though_the_model_fails_afterwards() {
+    let pair = Pair::in_processes().await;
+    let _gateway = pair.up().await;
+    let calls = json!({ "command": "true" });
+    pair.script(
+        "p",
+        Turn::text("The first half.").then_tool("terminal", calls),
+    );
+    pair.script(
+        "p",
+        Turn::status(401, "{\"error\":{\"message\":\"bad key\"}}", &[]),
+    );
+    pair.ask(A, "tell me");
+    let seen = pair.seen(A, 1).await;
+    let said = words(&seen).first().unwrap().to_string();
+    assert!(
+        said.starts_with("The first half.\n\n⚠ I could not answer: "),
+        "{said}"
+    );
+    pair.clean();
+}
