@@ -79,11 +79,10 @@ pub(crate) fn test(filter: Option<&str>) -> anyhow::Result<()> {
         ]
     };
     tests.extend(filter);
-    cargo(&tests)?;
     if filter.is_none() {
         cargo(&["test", "--workspace", "--locked", "--doc"])?;
     }
-    Ok(())
+    cargo(&tests)
 }
 
 /// Measures the release binary.
