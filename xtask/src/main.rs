@@ -1,4 +1,4 @@
-//! Chores: `cargo xtask test`, `bench`, `schema`.
+//! Chores: `cargo xtask test`, `bench`, `crash`, `schema`.
 //!
 //! Use this for what a person would otherwise type in several lines. It refuses to hide a step: each prints its name and its
 //! time, and what can't be set up is said with the command that would do it.
@@ -30,6 +30,18 @@ enum Chore {
         #[arg(long)]
         quick: bool,
     },
+    /// Kill the gateway at every named point and cut the power of its disk, at length
+    Crash {
+        /// Messages in all
+        #[arg(long, default_value_t = 10_000)]
+        messages: u64,
+        /// Cuts of the power
+        #[arg(long, default_value_t = 10_000)]
+        cuts: u64,
+        /// Repeats an earlier run's decisions
+        #[arg(long)]
+        seed: Option<u64>,
+    },
     /// Write docs/tidings.schema.json and the key reference of docs/configuration.md anew
     Schema,
 }
@@ -38,6 +50,11 @@ fn main() -> ExitCode {
     let done = match Arguments::parse().chore {
         Chore::Test { filter } => steps::test(filter.as_deref()),
         Chore::Bench { quick } => steps::bench(quick),
+        Chore::Crash {
+            messages,
+            cuts,
+            seed,
+        } => steps::crash(messages, cuts, seed),
         Chore::Schema => steps::schema(),
     };
     match done {

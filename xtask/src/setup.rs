@@ -1,4 +1,4 @@
-//! What the tests need from the machine: a Docker engine that answers, Chromium and its driver.
+//! What the tests need from the machine: a Docker engine that answers, Chromium and its driver, strace.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 
 /// Programs, and the Debian package that has each.
-const PROGRAMS: [(&str, &str); 3] = [
+const PROGRAMS: [(&str, &str); 4] = [
     ("dockerd", "docker.io"),
     ("chromium", "chromium"),
     ("chromedriver", "chromium-driver"),
+    ("strace", "strace"),
 ];
 
 /// Longest that an engine may take to answer after it was started.

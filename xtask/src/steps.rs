@@ -88,6 +88,15 @@ pub(crate) fn test(filter: Option<&str>) -> anyhow::Result<()> {
 /// Measures the release binary.
 pub(crate) fn bench(quick: bool) -> anyhow::Result<()> {
     cargo(&["build", "--release", "--locked", "--package", "tidings-cli"])?;
+    cargo(&[
+        "build",
+        "--release",
+        "--locked",
+        "--package",
+        "tidings-store-sqlite",
+        "--example",
+        "cycle",
+    ])?;
     let mut arguments = vec![
         "run",
         "--release",
@@ -100,6 +109,23 @@ pub(crate) fn bench(quick: bool) -> anyhow::Result<()> {
         arguments.push("--quick");
     }
     cargo(&arguments)
+}
+
+/// The long form of the proofs of which `test` runs the short one. Debug builds: a release holds no failpoints.
+pub(crate) fn crash(messages: u64, cuts: u64, seed: Option<u64>) -> anyhow::Result<()> {
+    cargo(&["build", "--locked", "--package", "tidings-cli"])?;
+    let (messages, cuts) = (messages.to_string(), cuts.to_string());
+    let seed = seed.map(|seed| seed.to_string());
+    let mut matrix = vec!["run", "--locked", "--package", "tidings-crash", "--"];
+    matrix.extend(["--messages", &messages]);
+    if let Some(seed) = &seed {
+        matrix.extend(["--seed", seed]);
+    }
+    cargo(&matrix)?;
+    let mut power = vec!["run", "--locked", "--package", "tidings-powerloss", "--"];
+    power.extend(["long", cuts.as_str()]);
+    power.extend(seed.as_deref());
+    cargo(&power)
 }
 
 /// Writes what documents take from the code.

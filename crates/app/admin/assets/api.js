@@ -41,6 +41,10 @@ export const newConversation = (profile) => tell("/api/conversations", { profile
 export const messages = (conversation) => ask(at(conversation, "messages"));
 export const say = (conversation, message) => tell(at(conversation, "messages"), message);
 
+/** `verb`: retry, cancel, mark-sent; without a part it means all of them. */
+export const actOnParcel = (id, verb, part) =>
+  ask(`/api/outbox/${encodeURIComponent(id)}/${verb}${part ? `?part=${part}` : ""}`, { method: "POST" });
+
 /** Uploads a file, telling its progress (0 to 1). Returns the promise of what was stored, and a way to give up. */
 export function upload(conversation, file, progress) {
   const request = new XMLHttpRequest();

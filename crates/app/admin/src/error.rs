@@ -36,6 +36,14 @@ impl Refused {
         }
     }
 
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     pub(crate) fn missing(what: &str) -> Self {
         Self::new(
             StatusCode::NOT_FOUND,
@@ -61,6 +69,10 @@ impl Refused {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", text)
     }
 
+    pub(crate) fn no_room(text: impl Into<String>) -> Self {
+        Self::new(StatusCode::INSUFFICIENT_STORAGE, "no_room", text)
+    }
+
     pub(crate) fn logged_out() -> Self {
         let text = "you are not logged in: open the link that `tidings up` printed, or get a new one with `tidings login`";
         Self::new(StatusCode::UNAUTHORIZED, "logged_out", text)
@@ -69,7 +81,7 @@ impl Refused {
 
 impl From<session::StoreError> for Refused {
     fn from(error: session::StoreError) -> Self {
-        tracing::warn!(%error, "the store failed a request of the web chat");
+        tracing::warn!(%error, "the store failed a request of a page");
         Self::unavailable(error.to_string())
     }
 }

@@ -38,7 +38,7 @@ const KEPT: &str = "private, no-cache";
 fn refusal(error: BlobError) -> Refused {
     match error {
         BlobError::Missing => Refused::missing("file"),
-        BlobError::Full(_) => Refused::unavailable("the file was not stored: the disk is full"),
+        BlobError::Full(_) => Refused::no_room("the file was not stored: the disk is full"),
         BlobError::Io(source) => {
             tracing::warn!(error = %source, "the file store failed a request of the web chat");
             Refused::unavailable("the file store failed: see the gateway's log")
@@ -73,6 +73,12 @@ pub(crate) async fn upload(
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     let mut pieces = body.into_data_stream();
+    if let Some(why) = surface.options.status.no_files() {
+        if !headers.contains_key(header::EXPECT) {
+            read_off(&mut pieces).await;
+        }
+        return Err(Refused::no_room(why));
+    }
     if announced.is_some_and(|size| size > limit) {
         // Who asks before sending ("Expect") must not be encouraged.
         if !headers.contains_key(header::EXPECT) {

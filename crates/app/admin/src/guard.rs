@@ -91,6 +91,11 @@ fn own_origin(headers: &HeaderMap, host: &str) -> bool {
         .is_some_and(|place| place.eq_ignore_ascii_case(host))
 }
 
+/// What is data and no page, cookie or not.
+pub(crate) fn is_data(path: &str) -> bool {
+    path.starts_with("/api/") || path.starts_with("/files/") || path == "/metrics"
+}
+
 /// What a browser says of who asks, where it says it: another page on the same machine is `same-site`, and foreign.
 fn foreign_fetch(headers: &HeaderMap) -> bool {
     headers
@@ -114,7 +119,7 @@ fn refusal(surface: &Surface, request: &Request) -> Option<Refused> {
     }
     let path = request.uri().path();
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
-    let data = path.starts_with("/api/") || path.starts_with("/files/");
+    let data = is_data(path);
     let foreign =
         ((changes || data) && !own_origin(headers, host)) || (data && foreign_fetch(headers));
     foreign.then(|| {

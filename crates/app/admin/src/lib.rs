@@ -1,4 +1,4 @@
-//! The one HTTP listener: web chat, its API, files, login, health.
+//! The one HTTP listener: web chat, outbox, their API, files, login, health, metrics.
 //!
 //! Use this room for what a browser or a probe may ask. It refuses to know channels other than the web chat, engines and
 //! the store's form: it speaks to ports, and a message goes in by [`chat_web::Web::say`] like on any other channel.
@@ -22,14 +22,19 @@ mod files;
 mod guard;
 mod kind;
 mod login;
+mod metrics;
 mod openapi;
 mod options;
 mod page;
+mod parcels;
 mod router;
 mod serve;
 mod view;
 
 pub use error::Error;
 pub use login::{LINK_LIVES, new_login};
-pub use options::{ChannelStatus, Options, ProfileCard, ProfileStatus, Status, StatusPort};
+pub use options::{
+    AccountHealth, ChannelStatus, InboxPort, LetGo, Options, ProfileCard, ProfileStatus, Status,
+    StatusPort,
+};
 pub use serve::serve;

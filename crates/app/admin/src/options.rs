@@ -3,12 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use chat_web::Web;
+use outbox::{OutboxStore, Tally};
 use policy::AccessStore;
 use sandbox::BlobStore;
 use serde::Serialize;
 use session::VisibleLog;
-use waybill::{Clock, Ids, ProfileId};
+use waybill::{AccountId, Clock, Ids, ProfileId, Timestamp};
 
 /// A profile that a conversation can be held with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -54,10 +56,62 @@ pub struct Status {
     pub channels: Vec<ChannelStatus>,
 }
 
+/// Whether an account works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountHealth {
+    /// Which.
+    pub account: AccountId,
+    /// Its last sign was a good one; false before the first.
+    pub up: bool,
+}
+
+/// What was kept long enough and went, since the start; and the captured files that the last look left.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LetGo {
+    /// Rows that were changed or deleted, by the name of the chore.
+    pub rows: Vec<(&'static str, u64)>,
+    /// Captured files that were removed.
+    pub removed: u64,
+    /// Their bytes.
+    pub freed: u64,
+    /// Captured files that stay.
+    pub kept: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
 /// Tells how the gateway stands. Must answer at once.
 pub trait StatusPort: Send + Sync {
     /// Now.
     fn status(&self) -> Status;
+
+    /// Each configured account, also those that could not be built.
+    fn accounts(&self) -> Vec<AccountHealth>;
+
+    /// What of the gateway itself is in trouble, in a few words for anybody who asks; nothing if all is well.
+    fn degraded(&self) -> Option<String> {
+        None
+    }
+
+    /// Why no file can be taken now, for the person; nothing if files are taken.
+    fn no_files(&self) -> Option<String> {
+        None
+    }
+
+    /// What went.
+    fn let_go(&self) -> LetGo {
+        LetGo::default()
+    }
+}
+
+/// Tells what was put aside.
+#[async_trait]
+pub trait InboxPort: Send + Sync {
+    /// How many events were ever put aside as poisoned.
+    ///
+    /// # Errors
+    /// The store failed.
+    async fn poisoned(&self) -> Result<u64, session::StoreError>;
 }
 
 /// What [`crate::serve`] needs.
@@ -71,6 +125,12 @@ pub struct Options {
     pub access: Arc<dyn AccessStore>,
     /// Files.
     pub blobs: Arc<dyn BlobStore>,
+    /// Every parcel.
+    pub outbox: Arc<dyn OutboxStore>,
+    /// What was put aside of what came in.
+    pub inbox: Arc<dyn InboxPort>,
+    /// How attempts ended.
+    pub tally: Arc<dyn Tally>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Fresh ids.
@@ -79,6 +139,8 @@ pub struct Options {
     pub status: Arc<dyn StatusPort>,
     /// The profiles that can be talked to; the first is offered first.
     pub profiles: Vec<ProfileCard>,
+    /// When the process started.
+    pub started_at: Timestamp,
     /// Largest upload, in bytes.
     pub attachment_bytes: u64,
     /// Names that a trusted proxy serves us under, as they stand in `Host`. Loopback names need no mention.

@@ -1,4 +1,4 @@
-//! The two pages: the chat, and the gate before it.
+//! The chat's page, and the gate before every page. The outbox has its own: `parcels::page`.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ struct GatePage<'a> {
     stale: bool,
 }
 
-fn render(status: StatusCode, page: &impl Template) -> Result<Response, Refused> {
+pub(crate) fn render(status: StatusCode, page: &impl Template) -> Result<Response, Refused> {
     let html = page
         .render()
         .map_err(|error| Refused::unavailable(format!("the page could not be made: {error}")))?;

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use crate::error::Refused;
 use crate::openapi::Operation;
 use crate::options::{Options, Status};
-use crate::{assets, conversations, events, files, guard, login, openapi, page};
+use crate::{assets, conversations, events, files, guard, login, metrics, openapi, page, parcels};
 
 /// Largest JSON body: the longest text, written in escapes, fits.
 const BODY: usize = 2 << 20;
@@ -27,10 +27,16 @@ pub(crate) struct Surface {
     pub(crate) build: String,
     /// Turns true when the listener closes; streams end then.
     pub(crate) stopping: watch::Receiver<bool>,
+    /// What a monitor was last told.
+    pub(crate) metrics: metrics::Kept,
 }
 
-async fn health() -> &'static str {
-    "ok"
+/// Alive either way: a probe must not restart what only lacks room.
+async fn health(State(surface): State<Arc<Surface>>) -> String {
+    match surface.options.status.degraded() {
+        None => "ok".to_owned(),
+        Some(trouble) => format!("degraded: {trouble}"),
+    }
 }
 
 async fn ready(State(surface): State<Arc<Surface>>) -> Response {
@@ -83,6 +89,20 @@ pub(crate) fn routes() -> Vec<Route> {
         },
         Route {
             verb: Verb::Get,
+            path: "/outbox",
+            door: Door::Open,
+            operation: None,
+            handler: |verb| on(verb, parcels::all),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/outbox/{id}",
+            door: Door::Open,
+            operation: None,
+            handler: |verb| on(verb, parcels::one),
+        },
+        Route {
+            verb: Verb::Get,
             path: "/assets/{build}/{*name}",
             door: Door::Open,
             operation: None,
@@ -115,6 +135,13 @@ pub(crate) fn routes() -> Vec<Route> {
             door: Door::Open,
             operation: Some(openapi::ready),
             handler: |verb| on(verb, ready),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/metrics",
+            door: Door::Open,
+            operation: Some(openapi::metrics),
+            handler: |verb| on(verb, metrics::metrics),
         },
         Route {
             verb: Verb::Get,
@@ -171,6 +198,27 @@ pub(crate) fn routes() -> Vec<Route> {
             door: Door::Session,
             operation: Some(openapi::upload),
             handler: |verb| on(verb, files::upload),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/api/outbox",
+            door: Door::Session,
+            operation: Some(openapi::parcels),
+            handler: |verb| on(verb, parcels::list),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/api/outbox/{id}",
+            door: Door::Session,
+            operation: Some(openapi::parcel),
+            handler: |verb| on(verb, parcels::show),
+        },
+        Route {
+            verb: Verb::Post,
+            path: "/api/outbox/{id}/{verb}",
+            door: Door::Session,
+            operation: Some(openapi::act),
+            handler: |verb| on(verb, parcels::act),
         },
         Route {
             verb: Verb::Get,

@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::Error;
 use crate::assets;
+use crate::metrics::Kept;
 use crate::options::Options;
 use crate::router::{Surface, router};
 
@@ -43,6 +44,7 @@ pub async fn serve(
         address,
         build: assets::build(),
         stopping: stopped.clone(),
+        metrics: Kept::default(),
     };
     let app = router(Arc::new(surface));
     let mut connections = JoinSet::new();

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
-use outbox::PartState;
 use waybill::MessageId;
+
+use crate::outbox::{Which, Wish};
 
 /// A gateway between people and AI agents: every word and every file arrives, or the person is told why not.
 #[derive(Debug, Parser)]
@@ -38,13 +39,22 @@ pub(crate) enum Command {
     },
     /// Print a fresh one-time link to the web chat
     Login,
+    /// Make a whole copy of the home, also while the gateway runs
+    Backup {
+        /// A new or an empty folder
+        #[arg(value_name = "DIR")]
+        place: PathBuf,
+        /// Copy the folder secrets/ too: whoever has the copy has them
+        #[arg(long)]
+        with_secrets: bool,
+    },
     /// See and check the configuration
     Config {
         /// What to do
         #[command(subcommand)]
         command: ConfigCommand,
     },
-    /// See every parcel and its history
+    /// See every parcel and its life; send it again, take it back, settle it
     Outbox {
         /// What to do
         #[command(subcommand)]
@@ -70,13 +80,26 @@ pub(crate) enum ConfigCommand {
 pub(crate) enum OutboxCommand {
     /// List parcels, newest first
     List {
-        /// Only those with a part in this state
-        #[arg(long, value_name = "STATE")]
-        state: Option<PartState>,
+        /// Which
+        #[command(flatten)]
+        which: Box<Which>,
     },
-    /// Show one parcel with its whole history
+    /// Show one parcel's whole life, and what can be done with it
     Show {
         /// The parcel's id (msg_…)
+        #[arg(value_parser = parcel)]
         id: MessageId,
     },
+    /// Send a parcel again that waits, or was given up
+    Retry(Wish),
+    /// Don't send a parcel any more; what stands behind it goes on
+    Cancel(Wish),
+    /// Count a parcel as sent: it was seen to have arrived
+    MarkSent(Wish),
+}
+
+/// Reads a parcel's id.
+pub(crate) fn parcel(text: &str) -> Result<MessageId, String> {
+    text.parse::<MessageId>()
+        .map_err(|error| format!("{error}; `tidings outbox list` shows the ids"))
 }

@@ -44,6 +44,15 @@ impl From<gateway::StartError> for Failure {
     }
 }
 
+impl From<gateway::BackupError> for Failure {
+    fn from(error: gateway::BackupError) -> Self {
+        if let gateway::BackupError::Home(error) = error {
+            return error.into();
+        }
+        Self::Failed(error.to_string())
+    }
+}
+
 impl From<anyhow::Error> for Failure {
     fn from(error: anyhow::Error) -> Self {
         Self::Failed(format!("{error:#}"))

@@ -6,24 +6,31 @@
 //! Start reading at [`arguments::Arguments`].
 
 mod arguments;
+mod backup;
 mod config;
 mod exit;
 mod logging;
 mod login;
-mod outbox_rows;
+mod outbox;
 mod printable;
 mod up;
 
 use std::process::ExitCode;
 
+use ::outbox::Verb;
 use clap::Parser as _;
+use gateway::SystemClock;
 use settings::{Environment, Home, ProcessEnvironment};
 
 use crate::arguments::{Arguments, Command, ConfigCommand, OutboxCommand};
 use crate::exit::Failure;
+use crate::outbox::Paint;
 
 /// The hidden first argument with which the gateway starts itself to become a sandbox.
 const SANDBOX: &str = "__sandbox";
+/// Which failpoints a debug build arms (`docs/crash-matrix.md`).
+#[cfg(debug_assertions)]
+const FAILPOINT: &str = "TIDINGS_FAILPOINT";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -32,9 +39,22 @@ fn main() -> ExitCode {
         sandbox_process::launch::run(&words);
     }
     let arguments = Arguments::parse();
+    #[cfg(debug_assertions)]
+    if let Err(reason) = arm(&ProcessEnvironment) {
+        return Failure::Configuration(reason).tell();
+    }
     match obey(&arguments, &ProcessEnvironment) {
         Ok(code) => code,
         Err(failure) => failure.tell(),
+    }
+}
+
+/// Arms what the proof asks for; a release build holds nothing to arm and asks for nothing.
+#[cfg(debug_assertions)]
+fn arm(environment: &dyn Environment) -> Result<(), String> {
+    match environment.get(FAILPOINT) {
+        Some(spec) => failpoint::arm(&spec).map_err(|reason| format!("{FAILPOINT}: {reason}")),
+        None => Ok(()),
     }
 }
 
@@ -42,6 +62,17 @@ fn obey(arguments: &Arguments, environment: &dyn Environment) -> Result<ExitCode
     let home = Home::find(arguments.home.as_deref(), environment)?;
     match &arguments.command {
         Command::Up { listen } => up::run(home, *listen, arguments.json, environment),
+        Command::Backup {
+            place,
+            with_secrets,
+        } => {
+            let secrets = if *with_secrets {
+                gateway::Secrets::Taken
+            } else {
+                gateway::Secrets::Left
+            };
+            backup::run(&home, place, secrets, arguments.json)
+        }
         Command::Login => login::run(&home, arguments.json, environment),
         Command::Config { command } => match command {
             ConfigCommand::Check => config::check(&home, arguments.json, environment),
@@ -49,9 +80,26 @@ fn obey(arguments: &Arguments, environment: &dyn Environment) -> Result<ExitCode
             ConfigCommand::Schema => config::schema(),
             ConfigCommand::Path => config::path(&home, arguments.json),
         },
-        Command::Outbox { command } => match command {
-            OutboxCommand::List { state } => outbox_rows::list(&home, *state, arguments.json),
-            OutboxCommand::Show { id } => outbox_rows::show(&home, *id, arguments.json),
-        },
+        Command::Outbox { command } => parcels(&home, command, arguments, environment),
+    }
+}
+
+fn parcels(
+    home: &Home,
+    command: &OutboxCommand,
+    arguments: &Arguments,
+    environment: &dyn Environment,
+) -> Result<ExitCode, Failure> {
+    let (json, paint) = (arguments.json, Paint::of(environment));
+    let act = |verb, wish| outbox::act(home, verb, wish, json, &SystemClock);
+    match command {
+        OutboxCommand::List { which } => outbox::list(home, which, json, paint, &SystemClock),
+        OutboxCommand::Show { id } => {
+            let given = arguments.home.as_deref();
+            outbox::show(home, *id, json, paint, given, &SystemClock)
+        }
+        OutboxCommand::Retry(wish) => act(Verb::Retry, *wish),
+        OutboxCommand::Cancel(wish) => act(Verb::Cancel, *wish),
+        OutboxCommand::MarkSent(wish) => act(Verb::MarkSent, *wish),
     }
 }

@@ -28,6 +28,11 @@ pub(crate) fn build(settings: &Settings, client: &net::Client, clock: &Arc<dyn C
             ChannelKind::Telegram { token, api_base } => {
                 let mut options = chat_telegram::Options::new(name.clone(), token.clone());
                 options.api_base.clone_from(api_base);
+                options.per_second = channel.messages_per_second;
+                options.when_unknown = match channel.when_unknown {
+                    settings::WhenUnknown::Repeat => chat::WhenUnknown::Repeat,
+                    settings::WhenUnknown::Hold => chat::WhenUnknown::Hold,
+                };
                 match Telegram::new(options, client.clone(), Arc::clone(clock)) {
                     Ok(telegram) => {
                         built.adapters.insert(name.clone(), Arc::new(telegram));

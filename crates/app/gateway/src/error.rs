@@ -16,6 +16,9 @@ pub enum StartError {
     /// The database can't be opened.
     #[error(transparent)]
     Database(#[from] store_sqlite::OpenError),
+    /// Whether the database is the one that was left can't be found out.
+    #[error(transparent)]
+    Generation(#[from] store_sqlite::GenerationError),
     /// The store failed while it was read at the start.
     #[error(transparent)]
     Store(#[from] outbox::StoreError),

@@ -11,6 +11,8 @@
 //!
 //! Start reading at [`Gateway::start`].
 
+mod backup;
+mod care;
 mod channels;
 mod directory;
 mod error;
@@ -19,6 +21,7 @@ mod health;
 mod home;
 mod install;
 mod models;
+mod retention;
 mod running;
 mod sandboxes;
 mod services;
@@ -28,6 +31,7 @@ mod supervisor;
 mod system;
 mod tenants;
 
+pub use backup::{Backup, BackupError, Secrets, back_up};
 pub use error::StartError;
 pub use home::{HomeLock, LockError};
 pub use running::{Running, Summary};

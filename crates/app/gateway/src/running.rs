@@ -6,10 +6,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use sandbox::SandboxPort;
+use settings::Home;
 use store_sqlite::Store;
-use waybill::{AccountId, ProfileId};
+use waybill::{AccountId, Ids, ProfileId};
 
 use crate::HomeLock;
+use crate::care;
 use crate::sandboxes::Drivers;
 use crate::supervisor::Stage;
 
@@ -48,6 +50,8 @@ pub struct Running {
     pub(crate) sandboxes: Vec<(ProfileId, Arc<dyn SandboxPort>)>,
     pub(crate) drivers: Drivers,
     pub(crate) store: Store,
+    pub(crate) home: Home,
+    pub(crate) ids: Arc<dyn Ids>,
     /// How long turns may go on.
     pub(crate) grace: Duration,
     pub(crate) ready: Arc<AtomicBool>,
@@ -102,6 +106,7 @@ impl Running {
             tracing::warn!("commands of turns that were cut off may still run in their containers");
         }
         self.stages.courier.halt(HALT).await;
+        care::renew(&self.home, &self.store, self.ids.as_ref()).await;
         if let Err(error) = self.store.close().await {
             tracing::error!(%error, "the store did not close cleanly; the next start recovers it");
         }

@@ -17,12 +17,12 @@ use waybill::{AccountId, ProfileId};
 use crate::channels;
 use crate::directory::Routes;
 use crate::foundations::Foundations;
-use crate::health::{Board, Changes, Herald, Side, home_chat};
+use crate::health::{Board, Changes, Crier, Herald, Side, home_chat};
 use crate::sandboxes::Drivers;
 use crate::tenants::{self, Profiles};
 
 /// Most attempts on the wire at once.
-const IN_FLIGHT: usize = 64;
+const IN_FLIGHT: usize = 256;
 /// Most turns at once.
 const TURNS: usize = 256;
 
@@ -34,6 +34,7 @@ pub(crate) struct Services {
     pub(crate) agent: Agent,
     pub(crate) intake: Intake,
     pub(crate) herald: Herald,
+    pub(crate) crier: Arc<Crier>,
     pub(crate) changes: Changes,
     pub(crate) board: Board,
     pub(crate) drivers: Drivers,
@@ -87,6 +88,7 @@ impl Services {
                 grace: Duration::from_secs(base.settings.gateway.drain_seconds),
             },
             Ports {
+                inbox: Arc::new(base.store.clone()),
                 sessions: Arc::new(base.store.clone()),
                 tenants: Arc::new(Profiles(tenants)),
                 blobs: Arc::clone(&base.blobs),
@@ -97,7 +99,8 @@ impl Services {
             },
         );
         let intake = intake(base, &models, &agent, &outlet, board.sink(Side::Hears));
-        let herald = herald(base, outlet);
+        let crier = Arc::new(crier(base, outlet));
+        let herald = herald(base, &crier);
         Self {
             web,
             adapters,
@@ -105,6 +108,7 @@ impl Services {
             agent,
             intake,
             herald,
+            crier,
             changes,
             board,
             drivers,
@@ -131,12 +135,15 @@ fn web(base: &Foundations) -> Web {
 }
 
 fn courier(base: &Foundations, adapters: &Channels, health: HealthSink) -> Courier {
-    let home = base.web.clone();
+    let (home, homes) = (base.web.clone(), homes(&base.settings));
+    let first = first(&base.settings);
     Courier::new(
         courier::Options {
             install: base.install.clone(),
             in_flight: IN_FLIGHT,
-            home: Arc::new(move |profile| home_chat(&home, profile)),
+            home: Arc::new(move |profile| {
+                home_chat(&home, housed(profile, &homes, first.as_ref()))
+            }),
             health,
         },
         Arc::new(base.store.clone()),
@@ -173,21 +180,18 @@ fn intake(
         Arc::new(base.store.clone()),
         Arc::new(routes),
         Arc::new(agent.handle()),
+        Arc::new(base.store.clone()),
         Arc::clone(outlet),
         Arc::clone(&base.clock),
         Arc::clone(&base.ids),
     )
 }
 
-fn herald(base: &Foundations, outlet: Arc<dyn Outlet>) -> Herald {
-    let channels = base.settings.channels.iter();
-    Herald {
-        homes: homes(&base.settings),
+fn crier(base: &Foundations, outlet: Arc<dyn Outlet>) -> Crier {
+    Crier {
         install: base.install.clone(),
         web: base.web.clone(),
-        profiles: channels
-            .map(|(name, channel)| (name.clone(), channel.profile.clone()))
-            .collect(),
+        first: first(&base.settings),
         outbox: Arc::new(base.store.clone()),
         visible: Arc::new(base.store.clone()),
         outlet,
@@ -196,11 +200,41 @@ fn herald(base: &Foundations, outlet: Arc<dyn Outlet>) -> Herald {
     }
 }
 
-/// Every profile that an account or a route names: what is meant for it may fail, and its owner must read of that.
-fn homes(settings: &Settings) -> BTreeSet<ProfileId> {
-    let accounts = settings.channels.values().map(|channel| &channel.profile);
-    let routes = settings.routes.iter().map(|route| &route.profile);
-    accounts.chain(routes).cloned().collect()
+/// The profile whose owner is told what concerns no profile: `default`, if there is one.
+fn first(settings: &Settings) -> Option<ProfileId> {
+    let mut names = settings.profiles.keys();
+    let default = names.clone().find(|name| name.as_str() == "default");
+    default.or_else(|| names.next()).cloned()
+}
+
+fn herald(base: &Foundations, crier: &Arc<Crier>) -> Herald {
+    let channels = base.settings.channels.iter();
+    Herald {
+        homes: homes(&base.settings),
+        profiles: channels
+            .map(|(name, channel)| (name.clone(), channel.profile.clone()))
+            .collect(),
+        outbox: Arc::new(base.store.clone()),
+        crier: Arc::clone(crier),
+        ids: Arc::clone(&base.ids),
+    }
+}
+
+/// Every profile: what is meant for it may fail, and its owner must read of that.
+pub(crate) fn homes(settings: &Settings) -> BTreeSet<ProfileId> {
+    settings.profiles.keys().cloned().collect()
+}
+
+/// The profile in whose home it is told what concerns this one: the first one's, where this one was removed and has none.
+fn housed<'a>(
+    profile: &'a ProfileId,
+    homes: &BTreeSet<ProfileId>,
+    first: Option<&'a ProfileId>,
+) -> &'a ProfileId {
+    match first {
+        Some(first) if !homes.contains(profile) => first,
+        Some(_) | None => profile,
+    }
 }
 
 #[cfg(test)]
@@ -217,9 +251,13 @@ mod tests {
         }
     }
 
-    #[test]
-    fn profiles_that_only_a_route_names_have_a_home_too() {
+    fn settings(text: &str) -> settings::Loaded {
         let folder = tempfile::tempdir().unwrap();
+        settings::read(text, &Home::at(folder.path()).unwrap(), &Tokens)
+    }
+
+    #[test]
+    fn every_profile_has_a_home_and_one_that_was_removed_the_first_ones() {
         let text = r#"
             [profiles.work]
             [profiles.topic]
@@ -233,9 +271,18 @@ mod tests {
             chat = "-100"
             profile = "topic"
         "#;
-        let loaded = settings::read(text, &Home::at(folder.path()).unwrap(), &Tokens);
-        let homes = homes(loaded.settings().unwrap());
+        let loaded = settings(text);
+        let settings = loaded.settings().unwrap();
+        let homes = homes(settings);
         let names: Vec<&str> = homes.iter().map(ProfileId::as_str).collect();
-        assert_eq!(names, ["topic", "work"], "{:?}", loaded.problems);
+        assert_eq!(names, ["idle", "topic", "work"], "{:?}", loaded.problems);
+        let first = first(settings);
+        let gone = ProfileId::parse("gone").unwrap();
+        for profile in &homes {
+            assert_eq!(housed(profile, &homes, first.as_ref()), profile);
+        }
+        assert_eq!(Some(housed(&gone, &homes, first.as_ref())), first.as_ref());
+        assert!(homes.contains(first.as_ref().unwrap()));
+        assert_eq!(housed(&gone, &BTreeSet::new(), None), &gone);
     }
 }

@@ -8,14 +8,19 @@ use std::time::Duration;
 use admin::{ChannelStatus, ProfileCard, ProfileStatus};
 use courier::Channels;
 use intake::IntakeHandle;
-use settings::{Environment, Home, Settings};
+use settings::{Environment, Home, Section, Settings};
+use store_sqlite::Entered;
 use tokio::net::TcpListener;
+use waybill::AccountId;
 
+use crate::care::{self, Caretaker, Storage};
 use crate::foundations::Foundations;
+use crate::health::home_chat;
+use crate::retention::{Keeper, Tallies};
 use crate::running::{Running, Stages, Summary};
 use crate::sandboxes::Drivers;
-use crate::services::Services;
-use crate::status::Standing;
+use crate::services::{Services, homes};
+use crate::status::{Inbox, Standing};
 use crate::supervisor::Stage;
 use crate::{HomeLock, StartError};
 
@@ -58,7 +63,16 @@ impl Gateway {
             address: settings.gateway.listen,
             source,
         })?;
+        care::make_way(&home);
         let base = Foundations::lay(home, settings, lock)?;
+        // Before anything else works on the store: what it calls open may not be.
+        let entered = care::enter(
+            &base.home,
+            &base.store,
+            base.ids.as_ref(),
+            base.clock.as_ref(),
+        )
+        .await?;
         let docker = environment
             .get("DOCKER_HOST")
             .filter(|host| !host.is_empty());
@@ -76,7 +90,7 @@ impl Gateway {
             channels: services.accounts.clone(),
             left_out: left_out(&base.settings, &services),
         };
-        run(base, services, summary, listener).await
+        run(base, services, entered, summary, listener).await
     }
 }
 
@@ -84,16 +98,23 @@ impl Gateway {
 async fn run(
     base: Foundations,
     services: Services,
+    entered: Entered,
     summary: Summary,
     listener: TcpListener,
 ) -> Result<Running, StartError> {
     let ready = Arc::new(AtomicBool::new(false));
     let walls: Arc<OnceLock<String>> = Arc::default();
+    let storage = Storage::default();
+    let let_go = Tallies::default();
     let serving = admin::Options {
         web: services.web,
         visible: Arc::new(base.store.clone()),
         access: Arc::new(base.store.clone()),
         blobs: Arc::clone(&base.blobs),
+        outbox: Arc::new(base.store.clone()),
+        inbox: Arc::new(Inbox(Arc::new(base.store.clone()))),
+        tally: services.courier.tally(),
+        started_at: base.clock.now(),
         profiles: cards(&base.settings),
         hosts: Vec::new(),
         clock: Arc::clone(&base.clock),
@@ -111,7 +132,10 @@ async fn run(
                 .collect(),
             channels: summary.channels.clone(),
             left_out: summary.left_out.iter().map(not_there).collect(),
+            unbuilt: unbuilt(&base.settings, &services.left_out),
             board: services.board,
+            storage: storage.clone(),
+            let_go: let_go.clone(),
             sandbox: Arc::clone(&walls),
         }),
     };
@@ -119,11 +143,31 @@ async fn run(
     let mut courier = Stage::new("courier");
     let (carrying, stop) = (services.courier, courier.stop.clone());
     courier.spawn("courier", async move {
-        carrying.run(stop).await.map_err(|error| error.to_string())
+        carrying.run(stop).await;
+        Ok(())
     });
     let (herald, changes, stop) = (services.herald, services.changes, courier.stop.clone());
     courier.spawn("herald", async move {
         herald.run(changes, stop).await;
+        Ok(())
+    });
+    let keeper = Arc::new(keeper(&base, let_go));
+    courier.spawn_again("retention", move || {
+        let keeper = Arc::clone(&keeper);
+        async move { keeper.run().await }
+    });
+
+    let caretaker = Caretaker {
+        home: base.home.clone(),
+        store: base.store.clone(),
+        storage,
+        crier: services.crier,
+        ids: Arc::clone(&base.ids),
+        entered,
+    };
+    let stop = courier.stop.clone();
+    courier.spawn("caretaker", async move {
+        caretaker.run(stop).await;
         Ok(())
     });
 
@@ -166,11 +210,29 @@ async fn run(
         sandboxes: services.sandboxes,
         drivers: services.drivers,
         store: base.store,
+        home: base.home,
+        ids: base.ids,
         grace: Duration::from_secs(base.settings.gateway.drain_seconds),
         ready,
         walls,
         _lock: base.lock,
     })
+}
+
+/// What lets go of things. It ends with the courier, since notices are the last that may need a home.
+fn keeper(base: &Foundations, tallies: Tallies) -> Keeper {
+    let profiles = base.settings.profiles.keys().cloned();
+    let homes = profiles
+        .chain(homes(&base.settings))
+        .filter_map(|profile| Some(home_chat(&base.web, &profile)?.conversation))
+        .collect();
+    Keeper {
+        store: Arc::new(base.store.clone()),
+        retention: base.settings.retention,
+        homes,
+        clock: Arc::clone(&base.clock),
+        tallies,
+    }
 }
 
 fn listen_to(listeners: &mut Stage, adapters: &Channels, sink: &IntakeHandle) {
@@ -199,6 +261,19 @@ fn left_out(settings: &Settings, services: &Services) -> Vec<(String, String)> {
         .iter()
         .map(|(name, reason)| (format!("[channels.{name}]"), reason.clone()));
     disabled.chain(unbuilt).collect()
+}
+
+/// Accounts that the file names and that do not run.
+fn unbuilt(settings: &Settings, left_out: &[(AccountId, String)]) -> Vec<AccountId> {
+    let disabled = settings.disabled.iter().filter_map(|(section, _)| {
+        let Section::Channel(name) = section else {
+            return None;
+        };
+        name.parse().ok()
+    });
+    disabled
+        .chain(left_out.iter().map(|(name, _)| name.clone()))
+        .collect()
 }
 
 fn not_there((name, reason): &(String, String)) -> ChannelStatus {

@@ -3,10 +3,14 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use admin::{ChannelStatus, ProfileStatus, Status, StatusPort};
+use admin::{AccountHealth, ChannelStatus, InboxPort, LetGo, ProfileStatus, Status, StatusPort};
+use async_trait::async_trait;
+use session::InboxStore;
 use waybill::AccountId;
 
+use crate::care::Storage;
 use crate::health::Board;
+use crate::retention::Tallies;
 
 /// The gateway as it stands.
 pub(crate) struct Standing {
@@ -14,7 +18,11 @@ pub(crate) struct Standing {
     pub(crate) profiles: Vec<ProfileStatus>,
     pub(crate) channels: Vec<(AccountId, String)>,
     pub(crate) left_out: Vec<ChannelStatus>,
+    /// Accounts that could not be built.
+    pub(crate) unbuilt: Vec<AccountId>,
     pub(crate) board: Board,
+    pub(crate) storage: Storage,
+    pub(crate) let_go: Tallies,
     /// Which walls sandboxes have, once that was looked at.
     pub(crate) sandbox: Arc<OnceLock<String>>,
 }
@@ -35,11 +43,52 @@ impl StatusPort for Standing {
                 text,
             });
         }
+        let troubles = self.storage.troubles();
+        channels.extend(troubles.into_iter().map(|(name, text)| ChannelStatus {
+            name: name.to_owned(),
+            kind: "storage".to_owned(),
+            ok: false,
+            text,
+        }));
         Status {
             ready: self.ready.load(Ordering::Relaxed),
             profiles: self.profiles.clone(),
             sandbox: self.sandbox.get().cloned().unwrap_or_default(),
             channels,
         }
+    }
+
+    fn accounts(&self) -> Vec<AccountHealth> {
+        let built = self.channels.iter().map(|(name, _)| AccountHealth {
+            account: name.clone(),
+            up: self.board.of(name).is_some_and(|state| state.is_ok()),
+        });
+        let unbuilt = self.unbuilt.iter().map(|name| AccountHealth {
+            account: name.clone(),
+            up: false,
+        });
+        built.chain(unbuilt).collect()
+    }
+
+    fn degraded(&self) -> Option<String> {
+        self.storage.degraded()
+    }
+
+    fn no_files(&self) -> Option<String> {
+        self.storage.no_files()
+    }
+
+    fn let_go(&self) -> LetGo {
+        self.let_go.counts()
+    }
+}
+
+/// What was put aside of what came in.
+pub(crate) struct Inbox(pub(crate) Arc<dyn InboxStore>);
+
+#[async_trait]
+impl InboxPort for Inbox {
+    async fn poisoned(&self) -> Result<u64, session::StoreError> {
+        self.0.poisoned().await
     }
 }

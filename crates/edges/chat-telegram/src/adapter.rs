@@ -8,14 +8,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::{
-    Activity, ChatAdapter, Delivery, Descriptor, DownloadError, Fault, FaultKind, FileHandle,
-    Grade, Identity, InboundSink, ListenError, PhotoRule, Preview, Receipt, Rendering,
+    Activity, CarrierRule, ChatAdapter, Delivery, Descriptor, Done, DownloadError, Fault,
+    FaultKind, FileHandle, Grade, Identity, InboundSink, ListenError, PhotoRule, Preview, Rate,
+    Rates, Readers, Rendering, Step,
 };
 use sandbox::{BlobStore, BlobWriter};
 use serde_json::json;
 use waybill::{AccountId, ChatKey, Clock, Limit};
 
 use crate::api::Api;
+use crate::carrier;
 use crate::classify::Effect;
 use crate::deliver::{address, deliver};
 use crate::fetch::fetch;
@@ -24,6 +26,19 @@ use crate::listen::listen;
 use crate::outgoing::RESERVE;
 use crate::wire::User;
 use crate::{Options, OptionsError};
+
+/// How long the platform may still be at work on a call whose answer was lost.
+const SETTLE: Duration = Duration::from_secs(2);
+
+/// Small files and short answers are on the wire for a moment; what takes longer, or is worse to read twice, goes in two
+/// phases.
+const CARRIER: CarrierRule = CarrierRule {
+    file_bytes: 1_000_000,
+    text_parts: 4,
+};
+
+/// Most attempts of a bot on the wire at once: more than its published rate can use.
+const AT_ONCE: usize = 30;
 
 /// How long "is typing" rests after the platform did not want the account's calls.
 const TYPING_REST: Duration = Duration::from_secs(60);
@@ -173,7 +188,26 @@ fn descriptor(options: &Options) -> Descriptor {
         ]),
         previews: false,
         typing_seconds: Some(4),
-        grade: Grade::Nothing,
+        grade: Grade::TwoPhase,
+        settle: SETTLE,
+        carrier: Some(CARRIER),
+        rates: rates(options.per_second),
+        when_unknown: options.when_unknown,
+    }
+}
+
+/// What is published (Bot API FAQ: about one message a second in a chat, short bursts allowed, 20 a minute in a group, about 30
+/// a second in all, more if paid for), each window a little longer: calls reach the platform closer together than they left.
+fn rates(per_second: u32) -> Rates {
+    let rate = |calls, milliseconds| Rate {
+        calls,
+        per: Duration::from_millis(milliseconds),
+    };
+    Rates {
+        account: vec![rate(per_second, 1_030)],
+        direct: vec![rate(10, 10_200)],
+        group: vec![rate(10, 10_200), rate(20, 61_200)],
+        in_flight: AT_ONCE.max(usize::try_from(per_second).unwrap_or(AT_ONCE) / 4),
     }
 }
 
@@ -191,12 +225,20 @@ impl ChatAdapter for Telegram {
         Ok(listen(self, sink).await)
     }
 
-    async fn deliver(
-        &self,
-        delivery: Delivery<'_>,
-        blobs: &dyn BlobStore,
-    ) -> Result<Receipt, Fault> {
+    async fn deliver(&self, delivery: Delivery<'_>, blobs: &dyn BlobStore) -> Result<Done, Fault> {
         deliver(&self.api, self.options.file_out, delivery, blobs).await
+    }
+
+    async fn withdraw(&self, chat: &ChatKey, step: &Step) {
+        carrier::take_away(&self.api, chat, step).await;
+    }
+
+    fn readers(&self, chat: &ChatKey) -> Readers {
+        // Groups and channels have negative ids or, public ones, names.
+        match chat.conversation.as_str().parse::<i64>() {
+            Ok(id) if id > 0 => Readers::One,
+            Ok(_) | Err(_) => Readers::Several,
+        }
     }
 
     async fn preview(&self, _chat: &ChatKey, _preview: Preview) {}

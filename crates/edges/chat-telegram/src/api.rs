@@ -81,11 +81,12 @@ impl Api {
     /// A call with a file.
     pub(crate) async fn upload<T: DeserializeOwned>(
         &self,
+        effect: Effect,
         method: &str,
         form: Multipart,
     ) -> Result<T, Fault> {
         self.finish(
-            Effect::Send,
+            effect,
             self.post(method).multipart(form).answer_timeout(UPLOAD),
         )
         .await

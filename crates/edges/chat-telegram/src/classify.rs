@@ -102,6 +102,8 @@ fn kind(
         // Some people take no voice notes; the chat itself is open.
         400 | 403 if small.contains("voice_messages_forbidden") => FaultKind::PermItem,
         400 if CLOSED.iter().any(|closed| small.contains(closed)) => FaultKind::PermChat,
+        // An older server of one's own lacks a method; the token is fine.
+        404 if small.contains("method not found") => FaultKind::PermItem,
         401 => FaultKind::PermAccount,
         403 => FaultKind::PermChat,
         404 => FaultKind::PermAccount,
@@ -180,7 +182,9 @@ fn lost(effect: Effect) -> FaultKind {
 pub(crate) fn unanswered(effect: Effect, error: &NetError) -> Fault {
     let kind = match error {
         NetError::BadUrl { .. } | NetError::Build { .. } => FaultKind::PermAccount,
-        NetError::NotSent { .. } | NetError::Source { .. } => FaultKind::NotSent,
+        NetError::NotSent { .. } => FaultKind::NotSent,
+        // Our own file could not be read: the network is well.
+        NetError::Source { .. } => FaultKind::TempReject,
         NetError::Ambiguous { .. }
         | NetError::Timeout { .. }
         | NetError::TooLarge { .. }

@@ -3,7 +3,7 @@
 use std::io;
 
 use bytes::Bytes;
-use chat::{Delivery, Fault, FaultKind, Op, Receipt, Shape};
+use chat::{Body, Delivery, Done, Fault, FaultKind, Op, Receipt, Shape, Way};
 use futures_util::stream::{self, Stream};
 use net::Multipart;
 use sandbox::{ArtifactRef, BlobError, BlobReader, BlobStore, size_text};
@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use waybill::ChatKey;
 
 use crate::api::Api;
+use crate::carrier;
 use crate::classify::Effect;
 use crate::outgoing::{Words, words};
 use crate::wire::Sent;
@@ -23,26 +24,26 @@ pub(crate) async fn deliver(
     file_out: u64,
     delivery: Delivery<'_>,
     blobs: &dyn BlobStore,
-) -> Result<Receipt, Fault> {
-    let mut parameters = address(delivery.chat)?;
-    if let Some(message_id) = delivery
-        .anchor
-        .and_then(|anchor| anchor.as_str().parse::<i64>().ok())
-    {
-        let reply = json!({"message_id": message_id, "allow_sending_without_reply": true});
-        parameters.insert("reply_parameters".to_owned(), reply);
+) -> Result<Done, Fault> {
+    match (delivery.way, delivery.step) {
+        (Way::Carried, None) => carrier::put(api, &delivery).await,
+        (Way::Carried, Some(step)) => carrier::fill(api, file_out, &delivery, step, blobs).await,
+        (Way::Direct, _) => direct(api, file_out, &delivery, blobs)
+            .await
+            .map(|sent| Done::All(receipt(&sent))),
     }
-    if delivery.silent {
-        parameters.insert("disable_notification".to_owned(), true.into());
-    }
+}
+
+async fn direct(
+    api: &Api,
+    file_out: u64,
+    delivery: &Delivery<'_>,
+    blobs: &dyn BlobStore,
+) -> Result<Sent, Fault> {
+    let mut parameters = beginning(delivery)?;
     let sent: Sent = match delivery.op {
         Op::Text(body) => {
-            let said = words(Some(body), delivery.may_be_repeat);
-            put_words(&mut parameters, "text", "entities", said)?;
-            parameters.insert(
-                "link_preview_options".to_owned(),
-                json!({"is_disabled": true}),
-            );
+            put_text(&mut parameters, body, delivery.may_be_repeat)?;
             api.call(Effect::Send, "sendMessage", &parameters).await?
         }
         Op::File {
@@ -60,10 +61,42 @@ pub(crate) async fn deliver(
                 Shape::Document | Shape::Auto => ("sendDocument", "document"),
             };
             let form = form(&parameters, field, artifact, file_out, blobs).await?;
-            api.upload(method, form).await?
+            api.upload(Effect::Send, method, form).await?
         }
     };
-    Ok(receipt(&sent))
+    failpoint::point("C9");
+    Ok(sent)
+}
+
+/// Where to, what it answers, whether it rings.
+pub(crate) fn beginning(delivery: &Delivery<'_>) -> Result<Map<String, Value>, Fault> {
+    let mut parameters = address(delivery.chat)?;
+    if let Some(message_id) = delivery
+        .anchor
+        .and_then(|anchor| anchor.as_str().parse::<i64>().ok())
+    {
+        let reply = json!({"message_id": message_id, "allow_sending_without_reply": true});
+        parameters.insert("reply_parameters".to_owned(), reply);
+    }
+    if delivery.silent {
+        parameters.insert("disable_notification".to_owned(), true.into());
+    }
+    Ok(parameters)
+}
+
+/// The words of a text message.
+pub(crate) fn put_text(
+    parameters: &mut Map<String, Value>,
+    body: &Body,
+    may_be_repeat: bool,
+) -> Result<(), Fault> {
+    let said = words(Some(body), may_be_repeat);
+    put_words(parameters, "text", "entities", said)?;
+    parameters.insert(
+        "link_preview_options".to_owned(),
+        json!({"is_disabled": true}),
+    );
+    Ok(())
 }
 
 /// The platform gives the id 0 to what it took and shows later: accepted, and nothing to point at.
@@ -103,7 +136,7 @@ pub(crate) fn address(chat: &ChatKey) -> Result<Map<String, Value>, Fault> {
     Ok(parameters)
 }
 
-fn put_words(
+pub(crate) fn put_words(
     parameters: &mut Map<String, Value>,
     text: &str,
     entities: &str,
@@ -122,7 +155,7 @@ fn put_words(
     Ok(())
 }
 
-async fn form(
+pub(crate) async fn form(
     parameters: &Map<String, Value>,
     field: &str,
     artifact: &ArtifactRef,
@@ -154,14 +187,14 @@ async fn form(
         &wire_name(&artifact.name),
         &artifact.blob.mime,
         size,
-        pieces(reader),
+        pieces(reader, size),
     ))
 }
 
 fn unread(name: &str, error: &BlobError) -> Fault {
     let kind = match error {
         BlobError::Missing => FaultKind::PermItem,
-        BlobError::Full(_) | BlobError::Io(_) => FaultKind::NotSent,
+        BlobError::Full(_) | BlobError::Io(_) => FaultKind::TempReject,
     };
     Fault::new(kind, format!("{name}: {error}"))
 }
@@ -178,13 +211,23 @@ fn wire_name(name: &str) -> String {
         .collect()
 }
 
-fn pieces(reader: Box<dyn BlobReader>) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
-    stream::unfold(Some(reader), |reader| async move {
+/// The file's bytes, piece by piece. Between two pieces the reader waits for the disk, and what was handed on goes out.
+fn pieces(
+    reader: Box<dyn BlobReader>,
+    size: u64,
+) -> impl Stream<Item = io::Result<Bytes>> + Send + 'static {
+    stream::unfold((Some(reader), 0_u64), move |(reader, sent)| async move {
         let mut reader = reader?;
         match reader.next().await {
-            Ok(Some(piece)) => Some((Ok(piece), Some(reader))),
+            Ok(Some(piece)) => {
+                let then = sent.saturating_add(piece.len() as u64);
+                if sent < size.div_ceil(2) && size.div_ceil(2) <= then {
+                    failpoint::point("C6");
+                }
+                Some((Ok(piece), (Some(reader), then)))
+            }
             Ok(None) => None,
-            Err(error) => Some((Err(io::Error::other(error)), None)),
+            Err(error) => Some((Err(io::Error::other(error)), (None, sent))),
         }
     })
 }

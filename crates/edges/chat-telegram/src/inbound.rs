@@ -21,6 +21,9 @@ pub(crate) fn inbound(
     message: &Message,
     kind: InboundKind,
 ) -> Result<Option<Inbound>, String> {
+    if let Some(moved) = moved(account, message)? {
+        return Ok(Some(moved));
+    }
     let place = match message.chat.kind.as_str() {
         "private" => Place::Direct,
         "group" | "supergroup" => Place::Group {
@@ -35,8 +38,7 @@ pub(crate) fn inbound(
     if content.text.is_empty() && content.files.is_empty() {
         return Ok(None);
     }
-    let at = Timestamp::from_second(message.date)
-        .map_err(|error| format!("the date {}: {error}", message.date))?;
+    let at = said_at(message)?;
     Ok(Some(Inbound {
         chat: chat_key(account, message)?,
         anchor: Anchor::new(message.message_id.to_string()),
@@ -51,10 +53,46 @@ pub(crate) fn inbound(
     }))
 }
 
+/// What a group says when it became a supergroup, and what that one says: the same thing, in either order.
+fn moved(account: &AccountId, message: &Message) -> Result<Option<Inbound>, String> {
+    let here = message.chat.id;
+    let (from, to) = match (message.migrate_to_chat_id, message.migrate_from_chat_id) {
+        (Some(to), _) => (here, to),
+        (None, Some(from)) => (from, here),
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(Inbound {
+        chat: numbered(account, from)?,
+        anchor: Anchor::new(message.message_id.to_string()),
+        sender: Sender {
+            id: SenderId::new(here.to_string()),
+            name: None,
+            bot: false,
+        },
+        place: Place::Group { addressed: false },
+        kind: InboundKind::Moved {
+            to: numbered(account, to)?,
+        },
+        text: String::new(),
+        files: Vec::new(),
+        quoted: None,
+        forwarded_from: None,
+        at: said_at(message)?,
+    }))
+}
+
+fn said_at(message: &Message) -> Result<Timestamp, String> {
+    Timestamp::from_second(message.date)
+        .map_err(|error| format!("the date {}: {error}", message.date))
+}
+
+fn numbered(account: &AccountId, chat: i64) -> Result<ChatKey, String> {
+    let conversation = Conversation::new(chat.to_string()).map_err(|error| error.to_string())?;
+    Ok(ChatKey::new(account.clone(), conversation))
+}
+
 fn chat_key(account: &AccountId, message: &Message) -> Result<ChatKey, String> {
-    let conversation =
-        Conversation::new(message.chat.id.to_string()).map_err(|error| error.to_string())?;
-    let chat = ChatKey::new(account.clone(), conversation);
+    let chat = numbered(account, message.chat.id)?;
     // A reply in an ordinary group has a thread id too, and is no topic.
     match message
         .message_thread_id

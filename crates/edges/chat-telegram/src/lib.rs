@@ -15,6 +15,7 @@
 
 mod adapter;
 mod api;
+mod carrier;
 mod classify;
 mod deliver;
 mod fetch;

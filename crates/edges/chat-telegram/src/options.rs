@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use chat::WhenUnknown;
 use waybill::{AccountId, Secret};
 
 use crate::Pace;
@@ -28,6 +29,10 @@ pub struct Options {
     pub poll_grace: Duration,
     /// How long troubles are waited out.
     pub pace: Pace,
+    /// How many messages a second the platform takes from this bot in all (Bot API FAQ: about 30; up to 1,000 paid).
+    pub per_second: u32,
+    /// What to do with a part of which nobody can find out whether it arrived.
+    pub when_unknown: WhenUnknown,
 }
 
 /// Why an account can't be set up. The text is for the owner.
@@ -56,6 +61,8 @@ impl Options {
             poll: Duration::from_secs(50),
             poll_grace: Duration::from_secs(10),
             pace: Pace::default(),
+            per_second: 30,
+            when_unknown: WhenUnknown::default(),
         }
     }
 

@@ -75,8 +75,8 @@ pub(crate) fn event(
         (None, Some(body)) => (body.get(), InboundKind::Edit),
         (None, None) => return (number, event(plain, Ok(None))),
     };
-    let key = match (serde_json::from_str::<Named>(body), kind) {
-        (Ok(named), InboundKind::Message) => {
+    let key = match (serde_json::from_str::<Named>(body), &kind) {
+        (Ok(named), InboundKind::Message | InboundKind::Moved { .. }) => {
             format!("m{bot}:{}:{}", named.chat.id, named.message_id)
         }
         (Ok(named), InboundKind::Edit) => {

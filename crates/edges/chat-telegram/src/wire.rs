@@ -180,6 +180,10 @@ pub(crate) struct Message {
     pub(crate) message_thread_id: Option<i64>,
     #[serde(default)]
     pub(crate) is_topic_message: bool,
+    /// The group is this supergroup now.
+    pub(crate) migrate_to_chat_id: Option<i64>,
+    /// The supergroup was this group.
+    pub(crate) migrate_from_chat_id: Option<i64>,
     #[serde(default, deserialize_with = "lenient")]
     pub(crate) reply_to_message: Option<Box<Message>>,
     #[serde(default, deserialize_with = "lenient")]

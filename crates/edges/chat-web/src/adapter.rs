@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use async_trait::async_trait;
 use chat::{
-    Activity, ChatAdapter, Delivery, Descriptor, DownloadError, Fault, FaultKind, FileHandle,
+    Activity, ChatAdapter, Delivery, Descriptor, Done, DownloadError, Fault, FaultKind, FileHandle,
     Identity, InboundSink, ListenError, Preview, Receipt,
 };
 use futures_util::StreamExt as _;
@@ -44,11 +44,7 @@ impl ChatAdapter for Web {
         }
     }
 
-    async fn deliver(
-        &self,
-        delivery: Delivery<'_>,
-        blobs: &dyn BlobStore,
-    ) -> Result<Receipt, Fault> {
+    async fn deliver(&self, delivery: Delivery<'_>, blobs: &dyn BlobStore) -> Result<Done, Fault> {
         let conversation = &delivery.chat.conversation;
         if delivery.chat.account != *self.account() {
             let text = format!(
@@ -113,7 +109,7 @@ impl ChatAdapter for Web {
             Ok(visible) => {
                 let receipt = Receipt::new(visible.id.to_string());
                 channel.entry(visible, None);
-                Ok(receipt)
+                Ok(Done::All(receipt))
             }
             Err(receipt) => {
                 let kind = FaultKind::Duplicate {

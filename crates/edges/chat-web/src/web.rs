@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use chat::{Descriptor, Grade, InboundSink, PhotoRule, Rendering};
+use chat::{Descriptor, Grade, InboundSink, PhotoRule, Rates, Rendering, WhenUnknown};
 use sandbox::BlobStore;
 use session::{NewVisible, VisibleAuthor, VisibleContent, VisibleLog};
 use tokio::sync::{Mutex, mpsc, oneshot};
@@ -20,6 +20,9 @@ pub const OWNER: &str = "owner";
 const WAITING: usize = 32;
 /// Longest wait for a message to become durable.
 const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Most answers that are stored at once: more would wait for the same disk.
+const AT_ONCE: usize = 64;
 
 /// How the web chat is set up.
 #[derive(Debug, Clone)]
@@ -88,7 +91,11 @@ fn descriptor(options: &Options) -> Descriptor {
             .to_vec(),
         previews: true,
         typing_seconds: Some(5),
-        grade: Grade::Keyed,
+        grade: Grade::Keyed { window: None },
+        settle: Duration::ZERO,
+        carrier: None,
+        rates: Rates::unlimited(AT_ONCE),
+        when_unknown: WhenUnknown::Repeat,
     }
 }
 

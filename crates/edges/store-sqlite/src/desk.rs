@@ -1,8 +1,11 @@
 //! A connection as jobs see it: statements are kept prepared, results are read to their end.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
+use outbox::{Pass, Turnstile};
 use rusqlite::{Connection, OptionalExtension as _, Params, Row};
+
+use waybill::{AccountId, ChatKey, Timestamp};
 
 use crate::error::Trouble;
 
@@ -10,6 +13,9 @@ use crate::error::Trouble;
 pub(crate) struct Desk<'a> {
     db: &'a Connection,
     woke: Cell<bool>,
+    turnstile: Option<&'a dyn Turnstile>,
+    /// Chats for which a place was taken: given back if the job is not committed.
+    taken: RefCell<Vec<ChatKey>>,
 }
 
 impl<'a> Desk<'a> {
@@ -17,7 +23,48 @@ impl<'a> Desk<'a> {
         Self {
             db,
             woke: Cell::new(false),
+            turnstile: None,
+            taken: RefCell::default(),
         }
+    }
+
+    /// With what says whether attempts may begin.
+    pub(crate) fn with_turnstile(mut self, turnstile: Option<&'a dyn Turnstile>) -> Self {
+        self.turnstile = turnstile;
+        self
+    }
+
+    /// Free places of an account, and when its windows open.
+    pub(crate) fn room(&self, account: &AccountId, now: Timestamp) -> (usize, Option<Timestamp>) {
+        self.turnstile
+            .map_or((usize::MAX, None), |turnstile| turnstile.room(account, now))
+    }
+
+    /// Asks for an attempt.
+    pub(crate) fn pass(&self, chat: &ChatKey, now: Timestamp) -> Pass {
+        let pass = self
+            .turnstile
+            .map_or(Pass::Go, |turnstile| turnstile.pass(chat, now));
+        if pass == Pass::Go {
+            self.taken.borrow_mut().push(chat.clone());
+        }
+        pass
+    }
+
+    /// Takes one pass back.
+    pub(crate) fn undo(&self, chat: &ChatKey) {
+        let mut taken = self.taken.borrow_mut();
+        if let Some(place) = taken.iter().rposition(|one| one == chat) {
+            taken.swap_remove(place);
+            if let Some(turnstile) = self.turnstile {
+                turnstile.undo(chat);
+            }
+        }
+    }
+
+    /// The passes that were taken, for whoever knows whether they were committed.
+    pub(crate) fn take_passes(&self) -> Vec<ChatKey> {
+        self.taken.take()
     }
 
     /// Runs a statement; returns how many rows it changed.

@@ -93,6 +93,24 @@ pub enum OpenError {
         /// What was found.
         reason: String,
     },
+    /// There is no room to open it.
+    #[error("the database {} can't be opened: the disk is full; free some space on it and start again", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file lies on another machine.
+    #[error(
+        "the database {} would lie on a network file system ({kind}): its log needs shared memory and locks that hold, which \
+         a network does not give, and it would be damaged; put the home on a local disk (--home DIR or TIDINGS_HOME)",
+        path.display()
+    )]
+    Network {
+        /// The file.
+        path: PathBuf,
+        /// Which kind.
+        kind: &'static str,
+    },
     /// The file can't be written.
     #[error("the database {} can't be written: give its file and folder to the user that runs the gateway", path.display())]
     ReadOnly {
@@ -150,15 +168,16 @@ impl Trouble {
 
     /// The damage, if it is that of one row and not of the database; else the trouble itself.
     pub(crate) fn damage(self) -> Result<Damage, Self> {
-        match self {
-            Self::Store(StoreError::Unreadable { row, reason }) => {
+        match StoreError::from(self) {
+            StoreError::Unreadable { row, reason } => {
                 tracing::error!(%row, %reason, "a stored row can't be read; it is set aside for the owner");
                 Ok(Damage(format!(
                     "the stored row can't be read ({row}): {reason}"
                 )))
             }
-            Self::Store(StoreError::Full(_) | StoreError::Failed(_) | StoreError::Closed)
-            | Self::Sqlite(_) => Err(self),
+            other @ (StoreError::Full(_) | StoreError::Failed(_) | StoreError::Closed) => {
+                Err(Self::Store(other))
+            }
         }
     }
 
@@ -206,6 +225,14 @@ impl From<Trouble> for StoreError {
     }
 }
 
+/// Besides the plain answer: on a full disk the shared memory beside the log can't grow, which SQLite calls an I/O error.
+///
+/// A quota that is used up is not among them: SQLite takes ENOSPC alone for a full disk, EDQUOT becomes `SQLITE_IOERR_WRITE` as
+/// a broken disk does, and the number that would tell them apart (`sqlite3_system_errno`) is out of reach without unsafe code.
+/// docs/database.md says what to do then.
 pub(crate) fn is_full(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(ErrorCode::DiskFull)
+        || error
+            .sqlite_error()
+            .is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
 }

@@ -2,15 +2,19 @@
 
 use async_trait::async_trait;
 use chat::{Accepted, Inbound};
-use outbox::{Claimed, StoreError};
+use outbox::{Claimed, NewMessage, StoreError};
 use rusqlite::{Row, params};
-use session::{Admission, InboxId, InboxRow, InboxState, InboxStore, NewEvent};
+use session::{
+    Admission, Amended, Heard, InboxId, InboxRow, InboxState, InboxStore, NewEvent, PutAside, Take,
+};
 use waybill::{AccountId, SessionScope, Timestamp};
 
+use crate::amend::amend;
+use crate::aside;
 use crate::desk::Desk;
 use crate::error::{Damage, Trouble};
 use crate::store::Store;
-use crate::value::{json, ms, parse, read, time};
+use crate::value::{json, ms, number, parse, read, time};
 
 #[async_trait]
 impl InboxStore for Store {
@@ -48,6 +52,38 @@ impl InboxStore for Store {
             .await
     }
 
+    async fn take(&self, id: InboxId) -> Result<Take, StoreError> {
+        self.write(move |desk| aside::take(desk, id)).await
+    }
+
+    async fn release(&self, id: InboxId) -> Result<(), StoreError> {
+        self.write(move |desk| aside::release(desk, id)).await
+    }
+
+    async fn amend(&self, edit: InboxId, inbound: &Inbound) -> Result<Amended, StoreError> {
+        let inbound = inbound.clone();
+        self.write(move |desk| amend(desk, &inbound.chat.account, edit, &inbound))
+            .await
+    }
+
+    async fn poisoned(&self) -> Result<u64, StoreError> {
+        self.read(aside::count).await
+    }
+
+    async fn untold(&self, most: usize) -> Result<Vec<PutAside>, StoreError> {
+        self.read(move |desk| aside::untold(desk, most)).await
+    }
+
+    async fn tell(
+        &self,
+        rows: Vec<InboxId>,
+        notices: Vec<NewMessage>,
+        now: Timestamp,
+    ) -> Result<Vec<Claimed>, StoreError> {
+        self.write(move |desk| aside::tell(desk, &rows, &notices, now))
+            .await
+    }
+
     async fn open_rows(&self) -> Result<Vec<InboxRow>, StoreError> {
         let (rows, damaged) = self.read(open_rows).await?;
         if !damaged.is_empty() {
@@ -73,7 +109,8 @@ fn accept(
             Err(reason) => ("poisoned", Some(reason), None),
         };
         let stored = desk.run(
-            "INSERT INTO inbox(account, event_key, raw, inbound, state, reason, at) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            "INSERT INTO inbox(account, event_key, raw, inbound, state, reason, at, conversation, anchor, taken)
+             VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
              ON CONFLICT(account, event_key) DO NOTHING",
             params![
                 account.as_str(),
@@ -82,7 +119,10 @@ fn accept(
                 inbound.as_ref().map(json).transpose()?,
                 state,
                 reason,
-                ms(now)
+                ms(now),
+                inbound.as_ref().map(|said| said.chat.conversation.as_str()),
+                inbound.as_ref().map(|said| said.anchor.as_str()),
+                u32::from(inbound.is_some()),
             ],
         )?;
         if stored == 0 {
@@ -105,6 +145,8 @@ fn accept(
                 inbound,
                 state: InboxState::New,
                 session: None,
+                version: 0,
+                taken: 1,
                 at: now,
             });
         }
@@ -130,9 +172,11 @@ fn admit(
         Admission::Admit(scope) => ("admitted", None, Some(json(scope)?)),
         Admission::Ignore { reason } => ("ignored", Some(reason.as_str()), None),
         Admission::Tell { .. } => ("told", None, None),
+        Admission::PutAside { reason } => ("poisoned", Some(reason.as_str()), None),
     };
     let changed = desk.run(
-        "UPDATE inbox SET state = ?2, reason = ?3, session = ?4 WHERE id = ?1 AND state IN ('new','admitted')",
+        "UPDATE inbox SET state = ?2, reason = ?3, session = ?4, taken = max(taken - 1, 0)
+         WHERE id = ?1 AND state IN ('new','admitted')",
         params![id.0, state, reason, session],
     )?;
     if changed == 0 {
@@ -149,7 +193,9 @@ fn admit(
     }
     match admission {
         Admission::Tell { messages } => crate::outbox::enqueue(desk, messages, now),
-        Admission::Admit(_) | Admission::Ignore { .. } => Ok(Vec::new()),
+        Admission::Admit(_) | Admission::Ignore { .. } | Admission::PutAside { .. } => {
+            Ok(Vec::new())
+        }
     }
 }
 
@@ -160,6 +206,8 @@ struct Columns {
     state: String,
     session: Option<String>,
     at: i64,
+    version: i64,
+    taken: i64,
 }
 
 fn columns(row: &Row<'_>) -> rusqlite::Result<Columns> {
@@ -170,10 +218,13 @@ fn columns(row: &Row<'_>) -> rusqlite::Result<Columns> {
         state: row.get(3)?,
         session: row.get(4)?,
         at: row.get(5)?,
+        version: row.get(6)?,
+        taken: row.get(7)?,
     })
 }
 
-pub(crate) const OPEN_ROWS: &str = "SELECT id, account, inbound, state, session, at FROM inbox
+pub(crate) const OPEN_ROWS: &str =
+    "SELECT id, account, inbound, state, session, at, version, taken FROM inbox
     WHERE state IN ('new','admitted') ORDER BY id";
 
 type Damaged = Vec<(i64, Damage)>;
@@ -201,6 +252,49 @@ fn poison(desk: &Desk<'_>, damaged: Damaged) -> Result<(), Trouble> {
     Ok(())
 }
 
+/// Whether events are as a turn read them, and wait; if not, those that wait, as they are now.
+pub(crate) fn changed(desk: &Desk<'_>, events: &[Heard]) -> Result<Option<Vec<InboxRow>>, Trouble> {
+    let mut same = true;
+    for event in events {
+        let version: Option<i64> = desk.first(
+            "SELECT version FROM inbox WHERE id = ?1 AND state IN ('new','admitted')",
+            [event.id.0],
+            |row| row.get(0),
+        )?;
+        same &= version == Some(i64::from(event.version));
+    }
+    if same {
+        return Ok(None);
+    }
+    let mut rows = Vec::new();
+    for event in events {
+        let found = desk.first(
+            "SELECT id, account, inbound, state, session, at, version, taken FROM inbox
+             WHERE id = ?1 AND state IN ('new','admitted')",
+            [event.id.0],
+            columns,
+        )?;
+        rows.extend(found.map(row).transpose()?);
+    }
+    Ok(Some(rows))
+}
+
+/// Events become a turn's.
+pub(crate) fn give(
+    desk: &Desk<'_>,
+    events: &[Heard],
+    turn: &str,
+    session: &SessionScope,
+) -> Result<(), Trouble> {
+    for event in events {
+        desk.run(
+            "UPDATE inbox SET state = 'running', turn = ?2, session = ?3 WHERE id = ?1",
+            params![event.id.0, turn, json(session)?],
+        )?;
+    }
+    Ok(())
+}
+
 fn row(columns: Columns) -> Result<InboxRow, Trouble> {
     let name = format!("event {} of the inbox", columns.id);
     Ok(InboxRow {
@@ -219,6 +313,8 @@ fn row(columns: Columns) -> Result<InboxRow, Trouble> {
             .session
             .map(|text| read::<SessionScope>(&name, &text))
             .transpose()?,
+        version: number(&name, columns.version)?,
+        taken: number(&name, columns.taken)?,
         at: time(&name, columns.at)?,
     })
 }

@@ -12,18 +12,24 @@
 //! * `lane.ready_at` says when a lane's head may go, and is made anew in each transition; claims are index look-ups.
 //! * A row never points to missing bytes: a blob's file, then its folder are synced before its hash is handed out.
 //! * A row that can't be read is set aside for the owner, with a recorded state; what stands beside it goes on.
-//! * A file that is not this gateway's database is left as it is.
+//! * A file that is not this gateway's database is left as it is, and one that lies on another machine is not opened.
+//! * A database that was put back from a copy is noticed: nothing that it calls open goes out as if it were new.
 //!
 //! Start reading at [`Store::open`], then `writer` (group commit), then `outbox::settle`.
 
 mod access;
+mod amend;
+mod aside;
 mod blobs;
+mod care;
 mod desk;
 mod error;
 mod inbox;
+mod moved;
 mod open;
 mod outbox;
 mod readers;
+mod retention;
 mod schema;
 mod session;
 mod store;
@@ -32,6 +38,7 @@ mod visible;
 mod writer;
 
 pub use blobs::DiskBlobs;
+pub use care::{BackupError, Ballast, Copied, Entered, GenerationError, Stock};
 pub use error::OpenError;
 pub use open::Options;
 pub use store::Store;

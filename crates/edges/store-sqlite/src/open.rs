@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
 
-use crate::error::OpenError;
+use crate::error::{OpenError, is_full};
 use crate::schema;
 
 /// The first SQLite without the WAL-reset bug.
@@ -31,6 +31,7 @@ pub struct Options {
 pub(crate) fn writable(options: &Options) -> Result<Connection, OpenError> {
     library()?;
     let path = options.database.as_path();
+    crate::care::look_at_ground(path)?;
     if look(path)? == Found::Nothing {
         nothing_was_lost(options)?;
         make(path)?;
@@ -56,14 +57,7 @@ pub(crate) fn writable(options: &Options) -> Result<Connection, OpenError> {
 
 /// Looks whether the database can be read; changes nothing.
 pub(crate) fn read_only(path: &Path) -> Result<(), OpenError> {
-    library()?;
-    if look(path)? == Found::Nothing {
-        return Err(OpenError::NotThere {
-            path: path.to_owned(),
-        });
-    }
-    let db = crate::readers::connect(path).map_err(|source| sqlite(path, source))?;
-    let found = readable(&db, path)?;
+    let found = copyable(path)?;
     let known = schema::known();
     if found < known {
         return Err(OpenError::Older {
@@ -73,6 +67,38 @@ pub(crate) fn read_only(path: &Path) -> Result<(), OpenError> {
         });
     }
     Ok(())
+}
+
+/// Looks whether the database can be read, also one of an older version; changes nothing and returns its schema.
+pub(crate) fn copyable(path: &Path) -> Result<i64, OpenError> {
+    library()?;
+    crate::care::look_at_ground(path)?;
+    if look(path)? == Found::Nothing {
+        return Err(OpenError::NotThere {
+            path: path.to_owned(),
+        });
+    }
+    let db = crate::readers::connect(path).map_err(|source| sqlite(path, source))?;
+    readable(&db, path)
+}
+
+/// Opens a database that is there and of this version, to write; makes none and migrates none.
+pub(crate) fn existing(path: &Path) -> Result<Connection, OpenError> {
+    read_only(path)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let db = Connection::open_with_flags(path, flags).map_err(|source| sqlite(path, source))?;
+    db.busy_timeout(BUSY)
+        .map_err(|source| sqlite(path, source))?;
+    if db
+        .is_readonly("main")
+        .map_err(|source| sqlite(path, source))?
+    {
+        return Err(OpenError::ReadOnly {
+            path: path.to_owned(),
+        });
+    }
+    prepare(&db, path)?;
+    Ok(db)
 }
 
 fn library() -> Result<(), OpenError> {
@@ -200,6 +226,7 @@ fn make(path: &Path) -> Result<(), OpenError> {
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     folder_for_us(folder).map_err(at_file)?;
+    sync_above(folder).map_err(at_file)?;
     let draft = beside(path, ".making");
     for left in [draft.clone(), beside(&draft, "-journal")] {
         match fs::remove_file(left) {
@@ -245,6 +272,25 @@ fn put(draft: &Path, path: &Path) -> io::Result<()> {
         Err(errno) => Err(errno.into()),
         Ok(()) => Ok(()),
     }
+}
+
+/// Makes the names of a folder and of all above it durable: whoever made them may not have, and a database whose folder is
+/// gone after a loss of power is gone with it. Before the database gets its name, so that one that is there stands safely.
+fn sync_above(folder: &Path) -> io::Result<()> {
+    for above in fs::canonicalize(folder)?.ancestors().skip(1) {
+        match File::open(above).and_then(|above| above.sync_all()) {
+            // Not ours: it was there before us.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::PermissionDenied
+                        | io::ErrorKind::InvalidInput
+                        | io::ErrorKind::ReadOnlyFilesystem
+                ) => {}
+            synced => synced?,
+        }
+    }
+    Ok(())
 }
 
 /// Makes a folder that only we can look into, with those above it.
@@ -303,7 +349,7 @@ fn prepare(db: &Connection, path: &Path) -> Result<(), OpenError> {
     }
     db.execute_batch(
         "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;
-         PRAGMA journal_size_limit = 67108864;",
+         PRAGMA journal_size_limit = 67108864; PRAGMA secure_delete = ON;",
     )
     .map_err(|source| sqlite(path, source))
 }
@@ -317,11 +363,12 @@ fn sqlite(path: &Path, source: rusqlite::Error) -> OpenError {
         },
         Some(rusqlite::ErrorCode::NotADatabase) => OpenError::NotADatabase { path },
         Some(rusqlite::ErrorCode::ReadOnly) => OpenError::ReadOnly { path },
+        Some(_) if is_full(&source) => OpenError::Full { path },
         Some(_) | None => OpenError::Sqlite { path, source },
     }
 }
 
-fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(ending);
     PathBuf::from(name)

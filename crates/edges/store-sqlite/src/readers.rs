@@ -2,16 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use outbox::StoreError;
-use rusqlite::{Connection, OpenFlags};
-use tokio::sync::Semaphore;
+use rusqlite::{Connection, InterruptHandle, OpenFlags};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::desk::Desk;
 use crate::error::Trouble;
 
 /// Connections at once. Reads are short; more would cost memory and no time.
 const MOST: usize = 4;
+/// How long the end waits before it asks a long look again to end.
+const AGAIN: Duration = Duration::from_millis(50);
 
 /// The pool. A connection is opened when one is first needed.
 #[derive(Clone)]
@@ -21,6 +24,8 @@ struct Pool {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
     places: Arc<Semaphore>,
+    /// Ends the long look, if one is under way.
+    long: Mutex<Option<InterruptHandle>>,
 }
 
 impl Readers {
@@ -29,6 +34,7 @@ impl Readers {
             path: path.to_owned(),
             idle: Mutex::new(Vec::new()),
             places: Arc::new(Semaphore::new(MOST)),
+            long: Mutex::new(None),
         }))
     }
 
@@ -53,13 +59,45 @@ impl Readers {
         .map_err(StoreError::from)
     }
 
-    /// Waits for reads under way and closes the connections.
+    /// A connection of its own for a look that may take long, and its place in the pool: to be dropped after the connection.
+    pub(crate) async fn long(&self) -> Result<(Connection, OwnedSemaphorePermit), StoreError> {
+        let place = Arc::clone(&self.0.places)
+            .acquire_owned()
+            .await
+            .map_err(|_closed| StoreError::Closed)?;
+        let path = self.0.path.clone();
+        let opened = tokio::task::spawn_blocking(move || connect(&path)).await;
+        let db = opened
+            .map_err(|error| StoreError::Failed(Box::new(error)))?
+            .map_err(|error| StoreError::from(Trouble::from(error)))?;
+        *self.0.interrupter() = Some(db.get_interrupt_handle());
+        Ok((db, place))
+    }
+
+    /// Ends the long look that is under way.
+    pub(crate) fn interrupt(&self) {
+        if let Some(handle) = self.0.interrupter().as_ref() {
+            handle.interrupt();
+        }
+    }
+
+    /// Waits for reads under way, ends a long one, and closes the connections.
     pub(crate) async fn close(&self) {
-        // An error here means that somebody else closed the pool already.
         let places = u32::try_from(MOST).unwrap_or(u32::MAX);
-        if let Ok(all) = self.0.places.acquire_many(places).await {
-            self.0.places.close();
-            drop(all);
+        loop {
+            // Again and again: it does nothing to a look that is just about to begin.
+            self.interrupt();
+            let all = tokio::time::timeout(AGAIN, self.0.places.acquire_many(places)).await;
+            match all {
+                Ok(Ok(all)) => {
+                    self.0.places.close();
+                    drop(all);
+                    break;
+                }
+                // Somebody else closed the pool already.
+                Ok(Err(_closed)) => break,
+                Err(_late) => {}
+            }
         }
         self.0.idle().clear();
     }
@@ -77,6 +115,10 @@ impl Pool {
         moment.finish()?;
         self.idle().push(db);
         result
+    }
+
+    fn interrupter(&self) -> std::sync::MutexGuard<'_, Option<InterruptHandle>> {
+        self.long.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Connection>> {

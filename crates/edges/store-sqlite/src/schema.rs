@@ -10,7 +10,16 @@ use crate::error::OpenError;
 pub(crate) const APPLICATION: i32 = 0x5444_4753;
 
 /// The steps, oldest first. A step that was released is never changed.
-const STEPS: &[&str] = &[include_str!("../schema/0001_first.sql")];
+const STEPS: &[&str] = &[
+    include_str!("../schema/0001_first.sql"),
+    include_str!("../schema/0002_delivery.sql"),
+    include_str!("../schema/0003_care.sql"),
+    include_str!("../schema/0004_inbox.sql"),
+    include_str!("../schema/0005_artifacts.sql"),
+];
+
+/// The first schema with the table `meta`.
+pub(crate) const WITH_META: i64 = 3;
 
 /// The newest schema known.
 pub(crate) fn known() -> i64 {

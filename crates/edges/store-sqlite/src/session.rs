@@ -2,15 +2,21 @@
 
 use async_trait::async_trait;
 use model::Message;
-use outbox::{Claimed, StoreError};
+use outbox::{Claimed, NewMessage, StoreError};
 use rusqlite::params;
-use session::{Entry, InboxId, Promised, SessionStore, TurnCommit, TurnEnd, TurnRecord, TurnStart};
-use waybill::{ProfileScope, SessionId, SessionKey, SessionScope, Timestamp, TurnId, TurnScope};
+use session::{
+    Entry, Heard, InboxId, Promised, SessionStore, TakenIn, TurnCommit, TurnEnd, TurnRecord,
+    TurnStart,
+};
+use waybill::{
+    ChatKey, ProfileScope, SessionId, SessionKey, SessionScope, Timestamp, TurnId, TurnScope,
+};
 
 use crate::desk::Desk;
 use crate::error::{Damage, Trouble};
 use crate::store::Store;
 use crate::value::{json, ms, number, parse, read, time};
+use crate::{inbox, moved};
 
 #[async_trait]
 impl SessionStore for Store {
@@ -31,6 +37,7 @@ impl SessionStore for Store {
             return Ok(scope.session(key, id));
         }
         self.write(move |desk| {
+            let key = present(desk, key)?;
             if let Some(id) = running(desk, &scope, &key)? {
                 return Ok(scope.session(key, id));
             }
@@ -58,8 +65,28 @@ impl SessionStore for Store {
         .await
     }
 
-    async fn begin_turn(&self, start: TurnStart) -> Result<(), StoreError> {
+    async fn begin_turn(&self, start: TurnStart) -> Result<TakenIn, StoreError> {
         self.write(move |desk| begin_turn(desk, &start)).await
+    }
+
+    async fn take_in(
+        &self,
+        scope: &TurnScope,
+        events: Vec<Heard>,
+        messages: Vec<Message>,
+        promised: &Promised,
+        now: Timestamp,
+    ) -> Result<TakenIn, StoreError> {
+        let (scope, promised) = (scope.clone(), promised.clone());
+        self.write(move |desk| {
+            if let Some(rows) = inbox::changed(desk, &events)? {
+                return Ok(TakenIn::Changed(rows));
+            }
+            append(desk, &scope, &messages, &promised, now)?;
+            inbox::give(desk, &events, &scope.turn().to_string(), scope.session())?;
+            Ok(TakenIn::Yes)
+        })
+        .await
     }
 
     async fn append(
@@ -70,20 +97,8 @@ impl SessionStore for Store {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let (scope, promised) = (scope.clone(), promised.clone());
-        self.write(move |desk| {
-            if !is_running(desk, scope.turn())? {
-                return Err(Trouble::refused(format!(
-                    "{} has ended; nothing can be added to it",
-                    scope.turn()
-                )));
-            }
-            desk.run(
-                "UPDATE turn SET promised = ?2 WHERE turn_id = ?1",
-                params![scope.turn().to_string(), json(&promised)?],
-            )?;
-            write(desk, &scope, &messages, now)
-        })
-        .await
+        self.write(move |desk| append(desk, &scope, &messages, &promised, now))
+            .await
     }
 
     async fn transcript(&self, session: SessionId) -> Result<Vec<Entry>, StoreError> {
@@ -115,6 +130,51 @@ impl SessionStore for Store {
         })
         .await
     }
+
+    async fn move_chat(
+        &self,
+        from: &ChatKey,
+        to: &ChatKey,
+        notices: Vec<NewMessage>,
+        now: Timestamp,
+    ) -> Result<Vec<Claimed>, StoreError> {
+        let (from, to) = (from.clone(), to.clone());
+        self.write(move |desk| moved::move_chat(desk, &from, &to, &notices, now))
+            .await
+    }
+
+    async fn former(&self, chat: &ChatKey) -> Result<Vec<ChatKey>, StoreError> {
+        let chat = chat.clone();
+        self.read(move |desk| moved::former(desk, &chat)).await
+    }
+}
+
+/// The key under which a conversation goes on, if its chat has moved.
+fn present(desk: &Desk<'_>, key: SessionKey) -> Result<SessionKey, Trouble> {
+    let SessionKey::Chat(chat) = &key else {
+        return Ok(key);
+    };
+    Ok(moved::present(desk, chat)?.map_or(key, SessionKey::Chat))
+}
+
+fn append(
+    desk: &Desk<'_>,
+    scope: &TurnScope,
+    messages: &[Message],
+    promised: &Promised,
+    now: Timestamp,
+) -> Result<(), Trouble> {
+    if !is_running(desk, scope.turn())? {
+        return Err(Trouble::refused(format!(
+            "{} has ended; nothing can be added to it",
+            scope.turn()
+        )));
+    }
+    desk.run(
+        "UPDATE turn SET promised = ?2 WHERE turn_id = ?1",
+        params![scope.turn().to_string(), json(promised)?],
+    )?;
+    write(desk, scope, messages, now)
 }
 
 fn running(
@@ -151,7 +211,10 @@ fn begin(
     Ok(())
 }
 
-fn begin_turn(desk: &Desk<'_>, start: &TurnStart) -> Result<(), Trouble> {
+fn begin_turn(desk: &Desk<'_>, start: &TurnStart) -> Result<TakenIn, Trouble> {
+    if let Some(rows) = inbox::changed(desk, &start.inbox)? {
+        return Ok(TakenIn::Changed(rows));
+    }
     let turn = start.scope.turn().to_string();
     desk.run(
         "INSERT INTO turn(turn_id, session, scope, state, started_at, promised) VALUES(?1, ?2, ?3, 'running', ?4, ?5)",
@@ -163,18 +226,10 @@ fn begin_turn(desk: &Desk<'_>, start: &TurnStart) -> Result<(), Trouble> {
             json(&start.promised)?
         ],
     )?;
-    for event in &start.inbox {
-        desk.run(
-            "UPDATE inbox SET state = 'running', turn = ?2, session = ?3 WHERE id = ?1 AND state IN ('new','admitted')",
-            params![event.0, turn, json(start.scope.session())?],
-        )?;
-    }
-    write(
-        desk,
-        &start.scope,
-        std::slice::from_ref(&start.message),
-        start.at,
-    )
+    inbox::give(desk, &start.inbox, &turn, start.scope.session())?;
+    let message = std::slice::from_ref(&start.message);
+    write(desk, &start.scope, message, start.at)?;
+    Ok(TakenIn::Yes)
 }
 
 fn is_running(desk: &Desk<'_>, turn: TurnId) -> Result<bool, Trouble> {
@@ -296,6 +351,14 @@ fn turn_record(desk: &Desk<'_>, columns: TurnColumns) -> Result<TurnRecord, Trou
         resumed: number(&turn, resumed)?,
         started_at: time(&turn, started_at)?,
     })
+}
+
+/// A database that was put back from a copy: turns that were running don't go on, their persons are told. Returns how many.
+pub(crate) fn doubt(desk: &Desk<'_>) -> Result<usize, Trouble> {
+    desk.run(
+        "UPDATE turn SET resumed = max(resumed, ?1) WHERE state = 'running'",
+        [i64::from(session::DOUBTED)],
+    )
 }
 
 /// One turn that can't be read holds up no start: it ends as failed, and its events are kept for the owner's eyes.

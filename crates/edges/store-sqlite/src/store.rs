@@ -1,18 +1,19 @@
 //! The handle.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
-use outbox::StoreError;
+use outbox::{StoreError, Turnstile};
 use rusqlite::Connection;
 use tokio::sync::Notify;
 
 use crate::blobs::DiskBlobs;
+use crate::care::Reserve;
 use crate::desk::Desk;
 use crate::error::{OpenError, Trouble};
 use crate::open::{self, Options};
 use crate::readers::Readers;
-use crate::writer::Writer;
+use crate::writer::{SharedTurnstile, Writer};
 
 /// The store. Cheap to clone; all clones are one store.
 ///
@@ -27,6 +28,9 @@ struct Inner {
     writer: Option<Writer>,
     blobs: Option<DiskBlobs>,
     changed: Arc<Notify>,
+    turnstile: SharedTurnstile,
+    reserve: Arc<Reserve>,
+    path: PathBuf,
 }
 
 impl Store {
@@ -53,13 +57,39 @@ impl Store {
         Self::serve(options, db)
     }
 
+    /// As [`Self::open`], with settings of SQLite changed: for the proof of what a loss of power leaves, which must go red
+    /// with `synchronous` at 1 (`NORMAL`). A gateway that opens its store so loses what it acknowledged.
+    ///
+    /// # Errors
+    /// As [`Self::open`], or if there is no such setting.
+    #[doc(hidden)]
+    pub fn open_tuned(options: &Options, settings: &[(&str, i64)]) -> Result<Self, OpenError> {
+        let db = open::writable(options)?;
+        for (name, value) in settings {
+            db.pragma_update(None, name, value)
+                .map_err(|source| OpenError::Sqlite {
+                    path: options.database.clone(),
+                    source,
+                })?;
+        }
+        Self::serve(options, db)
+    }
+
     fn serve(options: &Options, db: Connection) -> Result<Self, OpenError> {
         let blobs = DiskBlobs::open(&options.blobs).map_err(|source| OpenError::File {
             path: options.blobs.clone(),
             source,
         })?;
         let changed = Arc::new(Notify::new());
-        let writer = Writer::start(db, Arc::clone(&changed)).map_err(|source| OpenError::File {
+        let turnstile = SharedTurnstile::default();
+        let reserve = Arc::new(Reserve::default());
+        let writer = Writer::start(
+            db,
+            Arc::clone(&changed),
+            Arc::clone(&turnstile),
+            Arc::clone(&reserve),
+        )
+        .map_err(|source| OpenError::File {
             path: options.database.clone(),
             source,
         })?;
@@ -68,6 +98,9 @@ impl Store {
             writer: Some(writer),
             blobs: Some(blobs),
             changed,
+            turnstile,
+            reserve,
+            path: options.database.clone(),
         })))
     }
 
@@ -82,10 +115,44 @@ impl Store {
             writer: None,
             blobs: None,
             changed: Arc::new(Notify::new()),
+            turnstile: Arc::new(OnceLock::new()),
+            reserve: Arc::default(),
+            path: database.to_owned(),
         })))
     }
 
-    /// Captured bytes; `None` where the store was opened to look at.
+    /// Opens the database of a gateway, running or not, to do with parcels what its owner wants. Another process may write
+    /// too: SQLite lets one wait for the other. Nothing is made or migrated, and bytes are out of reach.
+    ///
+    /// # Errors
+    /// [`OpenError`] names the file and what to do; what is there is left as it is.
+    pub fn open_to_act(database: &Path) -> Result<Self, OpenError> {
+        let db = open::existing(database)?;
+        let changed = Arc::new(Notify::new());
+        let turnstile = SharedTurnstile::default();
+        let reserve = Arc::new(Reserve::default());
+        let writer = Writer::start(
+            db,
+            Arc::clone(&changed),
+            Arc::clone(&turnstile),
+            Arc::clone(&reserve),
+        )
+        .map_err(|source| OpenError::File {
+            path: database.to_owned(),
+            source,
+        })?;
+        Ok(Self(Arc::new(Inner {
+            readers: Readers::new(database),
+            writer: Some(writer),
+            blobs: None,
+            changed,
+            turnstile,
+            reserve,
+            path: database.to_owned(),
+        })))
+    }
+
+    /// Captured bytes; `None` where the store was opened to look at or to act.
     #[must_use]
     pub fn blobs(&self) -> Option<&DiskBlobs> {
         self.0.blobs.as_ref()
@@ -127,6 +194,18 @@ impl Store {
         .await
     }
 
+    pub(crate) fn reserve(&self) -> &Arc<Reserve> {
+        &self.0.reserve
+    }
+
+    pub(crate) fn readers(&self) -> &Readers {
+        &self.0.readers
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0.path
+    }
+
     pub(crate) async fn write<T, F>(&self, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -146,6 +225,13 @@ impl Store {
         F: FnOnce(&Desk<'_>) -> Result<T, Trouble> + Send + 'static,
     {
         self.0.readers.read(work).await
+    }
+
+    /// Sets what says whether attempts may begin; the first one stays.
+    pub(crate) fn set_turnstile(&self, turnstile: Arc<dyn Turnstile>) {
+        if self.0.turnstile.set(turnstile).is_err() {
+            tracing::error!("the store has its turnstile already; the first one stays");
+        }
     }
 
     pub(crate) async fn woken(&self) {

@@ -4,13 +4,16 @@
 //! job is committed at once: a group forms only of what came while the disk was busy.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
-use outbox::StoreError;
+use outbox::{StoreError, Turnstile};
 use rusqlite::Connection;
 use tokio::sync::{Notify, mpsc, oneshot};
 
+use waybill::ChatKey;
+
+use crate::care::Reserve;
 use crate::desk::Desk;
 use crate::error::{Trouble, is_full};
 
@@ -20,6 +23,9 @@ const QUEUE: usize = 1_024;
 const GROUP: usize = 256;
 /// Prepared statements that are kept: more than there are.
 const STATEMENTS: usize = 128;
+
+/// What says whether attempts may begin; set once, before the first claim.
+pub(crate) type SharedTurnstile = Arc<OnceLock<Arc<dyn Turnstile>>>;
 
 type Queue = mpsc::Sender<Box<dyn Job>>;
 
@@ -31,12 +37,17 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Starts the thread. `changed` is told after each commit that a claim may profit from.
-    pub(crate) fn start(db: Connection, changed: Arc<Notify>) -> std::io::Result<Self> {
+    pub(crate) fn start(
+        db: Connection,
+        changed: Arc<Notify>,
+        turnstile: SharedTurnstile,
+        reserve: Arc<Reserve>,
+    ) -> std::io::Result<Self> {
         db.set_prepared_statement_cache_capacity(STATEMENTS);
         let (queue, jobs) = mpsc::channel(QUEUE);
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
-            .spawn(move || serve(db, jobs, &changed))?;
+            .spawn(move || serve(db, jobs, &changed, &turnstile, &reserve))?;
         Ok(Self {
             queue: Mutex::new(Some(queue)),
             thread: Mutex::new(Some(thread)),
@@ -98,6 +109,8 @@ impl Drop for Writer {
 trait Job: Send {
     /// Does the work and keeps its result. `Err`: it failed and must be rolled back.
     fn run(&mut self, desk: &Desk<'_>) -> Result<(), Broken>;
+    /// Whether it found the disk full.
+    fn found_full(&self) -> bool;
     /// Tells the result, now that the transaction ended.
     fn answer(self: Box<Self>, commit: Result<(), &Broken>);
 }
@@ -136,6 +149,10 @@ where
         };
         self.done = Some(done);
         run
+    }
+
+    fn found_full(&self) -> bool {
+        matches!(self.done, Some(Err(StoreError::Full(_))))
     }
 
     fn answer(self: Box<Self>, commit: Result<(), &Broken>) {
@@ -178,12 +195,29 @@ impl Broken {
     }
 }
 
-fn serve(db: Connection, mut jobs: mpsc::Receiver<Box<dyn Job>>, changed: &Notify) {
+fn serve(
+    db: Connection,
+    mut jobs: mpsc::Receiver<Box<dyn Job>>,
+    changed: &Notify,
+    turnstile: &SharedTurnstile,
+    reserve: &Reserve,
+) {
     while let Some(first) = jobs.blocking_recv() {
         let mut group = Vec::new();
-        let commit = commit(&db, first, &mut jobs, &mut group);
+        let turnstile = turnstile.get().map(AsRef::as_ref);
+        let mut passes = Vec::new();
+        let commit = commit(&db, first, &mut jobs, &mut group, turnstile, &mut passes);
+        if commit.is_err() {
+            undo(turnstile, passes);
+        }
         if matches!(commit, Ok(true)) {
             changed.notify_one();
+        }
+        // Before the answers: whoever tries again finds the room that was made.
+        if commit.as_ref().is_err_and(|broken| broken.full)
+            || group.iter().any(|job| job.found_full())
+        {
+            reserve.disk_is_full();
         }
         for job in group {
             job.answer(commit.as_ref().map(|_woke| ()));
@@ -201,6 +235,8 @@ fn commit(
     first: Box<dyn Job>,
     jobs: &mut mpsc::Receiver<Box<dyn Job>>,
     group: &mut Vec<Box<dyn Job>>,
+    turnstile: Option<&dyn Turnstile>,
+    passes: &mut Vec<ChatKey>,
 ) -> Result<bool, Broken> {
     let batch = |sql| db.execute_batch(sql).map_err(|error| Broken::new(&error));
     let mut next = Some(first);
@@ -210,21 +246,34 @@ fn commit(
         while next.is_some() {
             batch("SAVEPOINT job")?;
             let Some(mut job) = next.take() else { break };
-            let desk = Desk::new(db);
+            let desk = Desk::new(db).with_turnstile(turnstile);
             let run = job.run(&desk);
             group.push(job);
             match run {
                 Ok(()) => {
+                    passes.extend(desk.take_passes());
                     batch("RELEASE job")?;
                     woke |= desk.woke();
                 }
                 // A full disk or an I/O error may end the whole transaction by itself: then nothing of it is there.
-                Err(broken) if db.is_autocommit() => return Err(broken),
-                Err(_) => batch("ROLLBACK TO job; RELEASE job")?,
+                Err(broken) if db.is_autocommit() => {
+                    undo(turnstile, desk.take_passes());
+                    return Err(broken);
+                }
+                Err(_) => {
+                    undo(turnstile, desk.take_passes());
+                    batch("ROLLBACK TO job; RELEASE job")?;
+                }
             }
             if group.len() < GROUP {
                 next = jobs.try_recv().ok();
             }
+        }
+        if failpoint::error("C17") {
+            return Err(Broken {
+                full: true,
+                text: "the failpoint C17 says that the disk is full".to_owned(),
+            });
         }
         batch("COMMIT")
     })();
@@ -237,4 +286,13 @@ fn commit(
         return Err(broken);
     }
     Ok(woke)
+}
+
+/// Gives back the places of attempts that were not stored.
+fn undo(turnstile: Option<&dyn Turnstile>, passes: Vec<ChatKey>) {
+    if let Some(turnstile) = turnstile {
+        for chat in passes {
+            turnstile.undo(&chat);
+        }
+    }
 }

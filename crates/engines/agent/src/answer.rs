@@ -42,7 +42,20 @@ pub(crate) fn gather(gathered: &mut Gathered, number: u32, step: &Step) -> Strin
             gathered.take(number, artifact.clone(), shape, None);
         }
     }
-    step.parsed.text_with(&chosen).trim().to_owned()
+    let words = step.parsed.text_with(&chosen);
+    if words.chars().all(is_blank) {
+        return String::new();
+    }
+    words.trim().to_owned()
+}
+
+/// What no one can see; platforms refuse a message of nothing else.
+fn is_blank(character: char) -> bool {
+    character.is_whitespace()
+        || matches!(
+            character,
+            '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{00ad}'
+        )
 }
 
 /// Adds words below others; words that only repeat them are left out.

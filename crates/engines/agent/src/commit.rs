@@ -116,7 +116,7 @@ fn reply(
 }
 
 /// Stores a turn's end, however long the disk needs; if the gateway stops meanwhile, the turn is taken up at the next start.
-pub(crate) async fn store(ports: &Ports, commit: TurnCommit) -> Vec<Claimed> {
+pub(crate) async fn store(ports: &Ports, mut commit: TurnCommit) -> Vec<Claimed> {
     let mut rest = REST;
     loop {
         match ports.sessions.commit_turn(commit.clone()).await {
@@ -127,5 +127,7 @@ pub(crate) async fn store(ports: &Ports, commit: TurnCommit) -> Vec<Claimed> {
         }
         tokio::time::sleep(rest).await;
         rest = (rest * 2).min(LONGEST_REST);
+        // What is claimed with it begins when it is stored, not when that was first tried.
+        commit.at = ports.clock.now();
     }
 }

@@ -1,18 +1,17 @@
 //! The lines of turns: one turn at a time in a conversation, any number of conversations side by side.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use chat::Inbound;
 use futures_util::FutureExt;
 use outbox::StoreError;
-use session::{Admitted, LineStatus, Turn, TurnLine, TurnRecord};
-use tokio::sync::Notify;
+use session::{Admitted, Busy, Came, InboxId, InboxRow, LineStatus, Turn, TurnLine, TurnRecord};
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use waybill::{ProfileId, SessionKey, SessionScope};
+use waybill::{ProfileId, SessionId, SessionKey, SessionScope};
 
 use crate::Ports;
 use crate::turn;
@@ -47,14 +46,6 @@ impl Work {
             Self::Resumed(record) | Self::Retried(record) => record.scope.session(),
         }
     }
-
-    /// What the person wrote.
-    pub(crate) fn inbound(&self) -> Option<&Inbound> {
-        match self {
-            Self::Fresh(admitted) => Some(&admitted.inbound),
-            Self::Resumed(record) | Self::Retried(record) => record.inbound.as_ref(),
-        }
-    }
 }
 
 /// First wait before a turn that the store did not take is tried again; doubled each time.
@@ -62,31 +53,112 @@ const REST: Duration = Duration::from_secs(1);
 /// Longest wait.
 const LONGEST_REST: Duration = Duration::from_secs(30);
 
-type LineKey = (ProfileId, SessionKey);
+pub(crate) type LineKey = (ProfileId, SessionKey);
+
+/// What a line works on.
+struct Running {
+    stop: CancellationToken,
+    begun: Begun,
+}
+
+/// Whether a turn is durable: before, nothing runs that a message could interrupt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    Yes,
+    NotYet,
+}
 
 #[derive(Default)]
 struct Line {
-    running: Option<CancellationToken>,
+    running: Option<Running>,
     waiting: VecDeque<Work>,
     /// The person stopped what was about to begin.
     stop_next: bool,
+    /// Sessions that came into this line.
+    sessions: Vec<SessionId>,
 }
 
 #[derive(Default)]
-struct Board {
-    lines: Mutex<HashMap<LineKey, Line>>,
+struct Lines {
+    by_key: HashMap<LineKey, Line>,
+    /// A conversation whose chat got another id stays in its line, and so with itself in order, while that line lasts.
+    by_session: HashMap<SessionId, LineKey>,
+}
+
+impl Lines {
+    /// The line of a conversation.
+    fn key(&self, scope: &SessionScope) -> LineKey {
+        let own = line_key(scope);
+        if self.by_key.contains_key(&own) {
+            return own;
+        }
+        self.by_session.get(&scope.id()).cloned().unwrap_or(own)
+    }
+
+    fn find(&mut self, scope: &SessionScope) -> Option<&mut Line> {
+        let key = self.key(scope);
+        self.by_key.get_mut(&key)
+    }
+
+    fn join(&mut self, scope: &SessionScope) -> &mut Line {
+        let key = self.key(scope);
+        let known = self.by_session.insert(scope.id(), key.clone()).is_some();
+        let line = self.by_key.entry(key).or_default();
+        if !known {
+            line.sessions.push(scope.id());
+        }
+        line
+    }
+
+    fn leave(&mut self, key: &LineKey) {
+        if let Some(line) = self.by_key.remove(key) {
+            for session in line.sessions {
+                self.by_session.remove(&session);
+            }
+        }
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Board {
+    lines: Mutex<Lines>,
     bell: Notify,
+    /// Whether all that an earlier run left is in line.
+    caught_up: watch::Sender<bool>,
+    /// Held while something begins that may have ended an earlier run: if it does so again, nothing else is blamed.
+    alone: tokio::sync::Mutex<()>,
+    /// Events whose handling was counted and did not come to an end yet.
+    counted: Mutex<BTreeSet<InboxId>>,
 }
 
 impl Board {
-    fn lines(&self) -> MutexGuard<'_, HashMap<LineKey, Line>> {
+    fn lines(&self) -> MutexGuard<'_, Lines> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, key: LineKey, work: Work) -> Turn {
+    fn counted(&self) -> MutexGuard<'_, BTreeSet<InboxId>> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, work: Work) -> Turn {
+        let busy = match &work {
+            Work::Fresh(admitted) => admitted.busy,
+            Work::Resumed(_) | Work::Retried(_) => Busy::Queue,
+        };
         let mut lines = self.lines();
-        let line = lines.entry(key).or_default();
+        let line = lines.join(work.session());
         let idle = line.running.is_none() && line.waiting.is_empty();
+        if busy == Busy::Interrupt {
+            match (&line.running, line.waiting.front()) {
+                (Some(running), _) => match running.begun {
+                    Begun::Yes => running.stop.cancel(),
+                    Begun::NotYet => {}
+                },
+                // It ran when an earlier run was cut off.
+                (None, Some(Work::Resumed(_) | Work::Retried(_))) => line.stop_next = true,
+                (None, Some(Work::Fresh(_)) | None) => {}
+            }
+        }
         line.waiting.push_back(work);
         self.bell.notify_one();
         if idle { Turn::Next } else { Turn::Waits }
@@ -96,7 +168,7 @@ impl Board {
     fn ready(&self, most: usize) -> Vec<(LineKey, Work, CancellationToken)> {
         let mut lines = self.lines();
         let mut ready = Vec::new();
-        for (key, line) in lines.iter_mut() {
+        for (key, line) in &mut lines.by_key {
             if ready.len() == most {
                 break;
             }
@@ -107,7 +179,14 @@ impl Board {
                 if std::mem::take(&mut line.stop_next) {
                     stop.cancel();
                 }
-                line.running = Some(stop.clone());
+                let begun = match work {
+                    Work::Resumed(_) | Work::Retried(_) => Begun::Yes,
+                    Work::Fresh(_) => Begun::NotYet,
+                };
+                line.running = Some(Running {
+                    stop: stop.clone(),
+                    begun,
+                });
                 ready.push((key.clone(), work, stop));
             }
         }
@@ -116,10 +195,125 @@ impl Board {
 
     fn ended(&self, key: &LineKey) {
         let mut lines = self.lines();
-        if let Some(line) = lines.get_mut(key) {
+        if let Some(line) = lines.by_key.get_mut(key) {
             line.running = None;
             if line.waiting.is_empty() {
-                lines.remove(key);
+                lines.leave(key);
+            }
+        }
+    }
+}
+
+/// A running turn's place in its line.
+#[derive(Clone, Copy)]
+pub(crate) struct Seat<'a> {
+    board: &'a Board,
+    key: &'a LineKey,
+}
+
+impl Seat<'_> {
+    /// Waits until whatever else may have ended an earlier run is not being begun, and keeps it from being so.
+    pub(crate) async fn alone(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        let mut caught_up = self.board.caught_up.subscribe();
+        // The board outlives its seats, so the sender is there.
+        if caught_up.wait_for(|all| *all).await.is_err() {
+            tracing::error!("nobody says any more whether all is in line");
+        }
+        self.board.alone.lock().await
+    }
+
+    /// The beginning of an event was counted: if a stop cuts it, the count is taken back.
+    pub(crate) fn counted(&self, event: InboxId) {
+        self.board.counted().insert(event);
+    }
+
+    /// The event's beginning came to its end, whichever.
+    pub(crate) fn settled(&self, event: InboxId) {
+        self.board.counted().remove(&event);
+    }
+
+    /// The turn is durable: from now on a message may interrupt it.
+    pub(crate) fn begun(&self) {
+        let mut lines = self.board.lines();
+        let line = lines.by_key.get_mut(self.key);
+        if let Some(running) = line.and_then(|line| line.running.as_mut()) {
+            running.begun = Begun::Yes;
+        }
+    }
+
+    /// The messages at the head of the line that join the running turn. Whoever drops them without [`Joining::joined`] gives
+    /// them back.
+    pub(crate) fn joining(&self, session: &SessionScope) -> Joining<'_> {
+        let mut lines = self.board.lines();
+        let mut messages = Vec::new();
+        if let Some(line) = lines.by_key.get_mut(self.key) {
+            while line
+                .waiting
+                .front()
+                .is_some_and(|work| joins(work, session))
+            {
+                match line.waiting.pop_front() {
+                    Some(Work::Fresh(admitted)) => messages.push(*admitted),
+                    Some(other) => line.waiting.push_front(other),
+                    None => break,
+                }
+            }
+        }
+        Joining {
+            board: self.board,
+            key: self.key,
+            messages,
+        }
+    }
+}
+
+/// What may have ended an earlier run begins alone, in a turn of its own.
+fn joins(work: &Work, session: &SessionScope) -> bool {
+    match work {
+        Work::Fresh(admitted) => {
+            let harmless = match admitted.came {
+                Came::Now | Came::Before { taken: 0 } => true,
+                Came::Before { .. } => false,
+            };
+            admitted.busy == Busy::Steer && admitted.scope.id() == session.id() && harmless
+        }
+        Work::Resumed(_) | Work::Retried(_) => false,
+    }
+}
+
+/// Messages on their way from the line into the running turn.
+pub(crate) struct Joining<'a> {
+    board: &'a Board,
+    key: &'a LineKey,
+    pub(crate) messages: Vec<Admitted>,
+}
+
+impl Joining<'_> {
+    /// They are the turn's.
+    pub(crate) fn joined(mut self) {
+        self.messages.clear();
+    }
+
+    /// They are not, and these of them wait, as their rows are now.
+    pub(crate) fn changed(mut self, rows: Vec<InboxRow>) {
+        let before = std::mem::take(&mut self.messages);
+        let mut rows: HashMap<_, _> = rows.into_iter().map(|row| (row.id, row)).collect();
+        self.messages = before
+            .into_iter()
+            .filter_map(|message| {
+                let row = rows.remove(&message.id)?;
+                Some(message.reread(row))
+            })
+            .collect();
+    }
+}
+
+impl Drop for Joining<'_> {
+    fn drop(&mut self) {
+        let mut lines = self.board.lines();
+        if let Some(line) = lines.by_key.get_mut(self.key) {
+            for message in self.messages.drain(..).rev() {
+                line.waiting.push_front(Work::Fresh(Box::new(message)));
             }
         }
     }
@@ -144,17 +338,16 @@ fn line_key(scope: &SessionScope) -> LineKey {
 
 impl TurnLine for AgentHandle {
     fn enqueue(&self, admitted: Admitted) -> Turn {
-        let key = line_key(&admitted.scope);
-        self.board.push(key, Work::Fresh(Box::new(admitted)))
+        self.board.push(Work::Fresh(Box::new(admitted)))
     }
 
     fn stop(&self, scope: &SessionScope) -> bool {
         let mut lines = self.board.lines();
-        let Some(line) = lines.get_mut(&line_key(scope)) else {
+        let Some(line) = lines.find(scope) else {
             return false;
         };
         match &line.running {
-            Some(running) => running.cancel(),
+            Some(running) => running.stop.cancel(),
             None if line.waiting.is_empty() => return false,
             None => line.stop_next = true,
         }
@@ -162,8 +355,8 @@ impl TurnLine for AgentHandle {
     }
 
     fn status(&self, scope: &SessionScope) -> LineStatus {
-        let lines = self.board.lines();
-        lines.get(&line_key(scope)).map_or(
+        let mut lines = self.board.lines();
+        lines.find(scope).map_or(
             LineStatus {
                 running: false,
                 waiting: 0,
@@ -173,6 +366,10 @@ impl TurnLine for AgentHandle {
                 waiting: line.waiting.len(),
             },
         )
+    }
+
+    fn caught_up(&self) {
+        self.board.caught_up.send_replace(true);
     }
 }
 
@@ -203,8 +400,7 @@ impl Agent {
         let cut_off = self.ports.sessions.running_turns().await?;
         let count = cut_off.len();
         for record in cut_off {
-            let key = line_key(record.scope.session());
-            self.board.push(key, Work::Resumed(Box::new(record)));
+            self.board.push(Work::Resumed(Box::new(record)));
         }
         Ok(count)
     }
@@ -217,13 +413,13 @@ impl Agent {
             for (key, work, cancel) in self.board.ready(free) {
                 let ports = self.ports.clone();
                 let install = self.options.install.clone();
+                let board = Arc::clone(&self.board);
                 turns.spawn(async move {
-                    let whole = AssertUnwindSafe(to_the_end(&ports, &install, work, &cancel));
-                    if whole.catch_unwind().await.is_err() {
-                        tracing::error!(
-                            "a turn panicked outside its own guard; it goes on at the next start"
-                        );
-                    }
+                    let seat = Seat {
+                        board: &board,
+                        key: &key,
+                    };
+                    guarded(&ports, &install, seat, work, &cancel).await;
                     key
                 });
             }
@@ -246,6 +442,17 @@ impl Agent {
             );
             turns.shutdown().await;
         }
+        self.take_back_counts().await;
+    }
+
+    /// A stop is no failure of the events that it cut.
+    async fn take_back_counts(&self) {
+        let cut = std::mem::take(&mut *self.board.counted());
+        for event in cut {
+            if let Err(error) = self.ports.inbox.release(event).await {
+                tracing::warn!(%error, inbox = event.0, "an event that the stop cut stays counted as one that was not handled to its end");
+            }
+        }
     }
 
     fn ended(&self, ended: Result<LineKey, tokio::task::JoinError>) {
@@ -257,13 +464,48 @@ impl Agent {
     }
 }
 
+/// Runs a turn to its end; one that panics outside its own guard ends in a sentence, too.
+async fn guarded(
+    ports: &Ports,
+    install: &str,
+    seat: Seat<'_>,
+    work: Work,
+    stop: &CancellationToken,
+) {
+    let session = work.session().clone();
+    let whole = AssertUnwindSafe(to_the_end(ports, install, seat, work, stop));
+    if whole.catch_unwind().await.is_ok() {
+        return;
+    }
+    tracing::error!("a turn panicked outside its own guard");
+    let ending = AssertUnwindSafe(turn::abandon(ports, install, &session));
+    match ending.catch_unwind().await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            tracing::error!(%error, "its end could not be stored; it goes on at the next start");
+        }
+        Err(_panic) => {
+            tracing::error!("its end panicked, too; it goes on at the next start");
+        }
+    }
+}
+
 /// Runs a turn, again after a rest for as long as the store does not take it.
-async fn to_the_end(ports: &Ports, install: &str, work: Work, stop: &CancellationToken) {
+async fn to_the_end(
+    ports: &Ports,
+    install: &str,
+    seat: Seat<'_>,
+    work: Work,
+    stop: &CancellationToken,
+) {
     let mut rest = REST;
-    let mut next = turn::run(ports, install, work, stop).await;
+    let mut next = turn::run(ports, install, seat, work, stop).await;
     while let Some(again) = next {
         tokio::time::sleep(rest).await;
         rest = (rest * 2).min(LONGEST_REST);
-        next = turn::run(ports, install, again, stop).await;
+        next = turn::run(ports, install, seat, again, stop).await;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,7 +7,7 @@ use chat::{DownloadError, FileHandle};
 use model::ModelPort;
 use outbox::Outlet;
 use sandbox::{BlobStore, BlobWriter, SandboxPort, SandboxSpec};
-use session::SessionStore;
+use session::{InboxStore, SessionStore};
 use waybill::{AccountId, Clock, Ids, Placement, ProfileId};
 
 /// A profile, ready to work.
@@ -53,6 +53,8 @@ pub trait Files: Send + Sync {
 /// Everything a turn needs.
 #[derive(Clone)]
 pub struct Ports {
+    /// What people wrote.
+    pub inbox: Arc<dyn InboxStore>,
     /// Conversations.
     pub sessions: Arc<dyn SessionStore>,
     /// Profiles.

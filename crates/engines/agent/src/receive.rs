@@ -1,6 +1,6 @@
 //! From what a person sent to what the model reads: files are fetched and laid into the sandbox, words are put together.
 
-use chat::{Inbound, InboundFile, Place};
+use chat::{Inbound, InboundFile, InboundKind, Place};
 use model::{Content, Message};
 use sandbox::size_text;
 use waybill::TurnScope;
@@ -115,6 +115,9 @@ fn unnamed(file: &InboundFile) -> String {
 /// Others' words stand apart, named as theirs; the sender's come last and unmarked.
 fn words(inbound: &Inbound, attached: &[String]) -> String {
     let mut text = String::new();
+    if inbound.kind == InboundKind::Edit {
+        text.push_str("[The person changed an earlier message. It reads now:]\n");
+    }
     if let Some(quoted) = &inbound.quoted {
         let author = quoted.author.as_deref().unwrap_or("somebody");
         text.push_str(&format!(

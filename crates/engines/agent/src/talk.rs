@@ -3,22 +3,28 @@
 use chat::Activity;
 use model::{Content, Message, Reply, Request, StopReason, ToolCall};
 use outbox::StoreError;
-use session::{TurnEnd, wire_messages};
+use session::{TakenIn, TurnEnd, wire_messages};
 use waybill::{ChatKey, TurnScope};
 
 use crate::answer::{add_below, correction, gather};
 use crate::attach::Gathered;
+use crate::line::Seat;
 use crate::step::{Step, ask};
 use crate::tools::{Bench, Done};
+use crate::turn::heard;
 use crate::{Ports, Tenant, prompt, tools};
 
 /// Same failing call in a row after which the turn ends: the model is stuck.
 const STUCK: u32 = 3;
 
+/// What stands before words that came while the turn ran.
+const MEANWHILE: &str = "[The person wrote this while you were working:]\n";
+
 /// A turn's conversation. What it promised is in `gathered`, whatever becomes of the conversation.
 pub(crate) struct Talk<'a> {
     pub(crate) ports: &'a Ports,
     pub(crate) tenant: &'a Tenant,
+    pub(crate) seat: Seat<'a>,
     pub(crate) scope: &'a TurnScope,
     pub(crate) chat: Option<&'a ChatKey>,
     pub(crate) transcript: Vec<Message>,
@@ -84,7 +90,9 @@ impl Talk<'_> {
             }
             let words = gather(self.gathered, number, &step);
             let next = if !step.reply.calls.is_empty() {
-                self.work(number, &step.reply, words, &mut stuck).await?
+                let more = number < self.tenant.steps;
+                self.work(number, &step.reply, words, &mut stuck, more)
+                    .await?
             } else if self.is_silence(&words) && !silent && may_be_asked_again(&step.reply) {
                 silent = true;
                 Next::Ask
@@ -123,6 +131,7 @@ impl Talk<'_> {
         reply: &Reply,
         words: String,
         stuck: &mut Stuck,
+        more: bool,
     ) -> Result<Next, StoreError> {
         if !words.is_empty() {
             self.gathered.0.beside = words;
@@ -130,10 +139,14 @@ impl Talk<'_> {
         self.write(said(reply)).await?;
         for call in &reply.calls {
             let done = self.call(number, call).await;
+            failpoint::point("C2");
             stuck.count(call, &done);
             self.write(done.message(call)).await?;
         }
         if stuck.times < STUCK {
+            if more {
+                self.take_in().await?;
+            }
             return Ok(Next::Ask);
         }
         Ok(Next::End(if self.has_answer() {
@@ -180,11 +193,11 @@ impl Talk<'_> {
         };
         match asked {
             Some(request) => {
-                self.write(said(&step.reply)).await?;
-                self.write(Message::User {
+                // Together: after a crash between them the model would never hear the request that counts as made.
+                let request = Message::User {
                     content: vec![Content::Text { text: request }],
-                })
-                .await?;
+                };
+                self.write_all(vec![said(&step.reply), request]).await?;
                 Ok(Next::Ask)
             }
             None => Ok(Next::End(Ended::answered(Some(said(&step.reply))))),
@@ -193,13 +206,53 @@ impl Talk<'_> {
 
     /// Write-ahead: durable, with all that is promised by now, before anything follows from it.
     async fn write(&mut self, message: Message) -> Result<(), StoreError> {
+        self.write_all(vec![message]).await
+    }
+
+    async fn write_all(&mut self, messages: Vec<Message>) -> Result<(), StoreError> {
         let now = self.ports.clock.now();
         self.ports
             .sessions
-            .append(self.scope, vec![message.clone()], &self.gathered.0, now)
+            .append(self.scope, messages.clone(), &self.gathered.0, now)
             .await?;
-        self.transcript.push(message);
+        self.transcript.extend(messages);
         Ok(())
+    }
+
+    /// Takes in what the person wrote meanwhile and wants to join this turn. Only after a result: between a call and its results
+    /// nothing may stand.
+    async fn take_in(&mut self) -> Result<(), StoreError> {
+        loop {
+            let joining = self.seat.joining(self.scope.session());
+            if joining.messages.is_empty() {
+                return Ok(());
+            }
+            let mut promised = self.gathered.0.clone();
+            let (mut messages, mut events) = (Vec::new(), Vec::new());
+            for admitted in &joining.messages {
+                let (message, notes) =
+                    heard(self.ports, Some(self.tenant), self.scope, admitted).await;
+                messages.push(meanwhile(message));
+                promised.notes.extend(notes);
+                events.push(admitted.heard());
+            }
+            let now = self.ports.clock.now();
+            let taken = self
+                .ports
+                .sessions
+                .take_in(self.scope, events, messages.clone(), &promised, now)
+                .await?;
+            match taken {
+                TakenIn::Yes => {
+                    joining.joined();
+                    self.gathered.0 = promised;
+                    self.transcript.extend(messages);
+                    failpoint::point("I3");
+                    return Ok(());
+                }
+                TakenIn::Changed(rows) => joining.changed(rows),
+            }
+        }
     }
 
     async fn call(&mut self, number: u32, call: &ToolCall) -> Done {
@@ -228,6 +281,18 @@ impl Talk<'_> {
         if let Some(chat) = self.chat {
             self.ports.outlet.activity(chat, activity);
         }
+    }
+}
+
+/// What a person wrote while the turn ran, as the model reads it.
+fn meanwhile(message: Message) -> Message {
+    match message {
+        Message::User { mut content } => {
+            let text = MEANWHILE.to_owned();
+            content.insert(0, Content::Text { text });
+            Message::User { content }
+        }
+        other @ (Message::Assistant { .. } | Message::Tool { .. }) => other,
     }
 }
 

@@ -12,8 +12,10 @@
 //!
 //! Start reading at [`Courier::run`].
 
+mod age;
 mod attempt;
 mod ending;
+mod gates;
 mod pump;
 mod show;
 

@@ -5,15 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chat::{Activity, ChatAdapter, Descriptor, Preview};
-use outbox::{Claimed, HealthSink, HomeChat, OutboxStore, Outlet, StoreError};
+use outbox::{
+    Claimed, Claims, HealthSink, HomeChat, OutboxStore, Outlet, Tally, Turnstile, Waiting,
+};
 use sandbox::BlobStore;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use waybill::{AccountId, ChatKey, Clock, Ids, Timestamp};
 
+use crate::age::Readings;
 use crate::attempt::Attempts;
+use crate::gates::Gates;
 use crate::show::{self, Show};
 
 /// Every configured account's adapter.
@@ -38,6 +42,8 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(2);
 const FINISH: Duration = Duration::from_secs(10);
 /// How long after that the next part of a lane is still begun.
 const LAST_START: Duration = Duration::from_secs(5);
+/// How often it is looked for parts that were set aside because their rows are damaged.
+const ASIDES: Duration = Duration::from_secs(60);
 /// Wait after the store failed.
 const STORE_REST: Duration = Duration::from_secs(1);
 
@@ -120,6 +126,8 @@ impl Courier {
             shows: Arc::new(senders),
         };
         let in_flight = options.in_flight.max(1);
+        let gates = Arc::new(Gates::new(Arc::clone(&channels)));
+        store.use_turnstile(Arc::clone(&gates) as Arc<dyn Turnstile>);
         let attempts = Arc::new(Attempts {
             install: options.install,
             home: options.home,
@@ -127,6 +135,8 @@ impl Courier {
             store: Arc::clone(&store),
             blobs,
             channels: Arc::clone(&channels),
+            gates,
+            readings: Readings::new(clock.now()),
             clock: Arc::clone(&clock),
             ids,
         });
@@ -148,18 +158,15 @@ impl Courier {
         self.handle.clone()
     }
 
-    /// Takes up what a crash left, then carries until it is told to stop.
-    ///
-    /// # Errors
-    /// [`StoreError`] if what was left can't be taken up; later store errors are waited out.
-    pub async fn run(mut self, stop: CancellationToken) -> Result<(), StoreError> {
-        let recovered = self.store.recover(self.clock.now()).await?;
-        if recovered > 0 {
-            tracing::warn!(
-                recovered,
-                "parts were on the wire when the gateway stopped; their outcome is unknown"
-            );
-        }
+    /// How attempts ended since the start, for metrics.
+    #[must_use]
+    pub fn tally(&self) -> Arc<dyn Tally> {
+        Arc::clone(&self.attempts.gates) as Arc<dyn Tally>
+    }
+
+    /// Takes up what a crash left, then carries until it is told to stop. Trouble of the store is waited out.
+    pub async fn run(mut self, stop: CancellationToken) {
+        self.recover(&stop).await;
         let mut showing = JoinSet::new();
         for (adapter, receiver) in self.shows.drain(..) {
             showing.spawn(show::run(adapter, receiver));
@@ -167,35 +174,90 @@ impl Courier {
         tracing::debug!(accounts = self.channels.len(), "the courier carries");
         let mut flying: JoinSet<Vec<Claimed>> = JoinSet::new();
         // One look at a time, and never dropped half-way: what it claims is `sending` already.
-        let mut looking = Box::pin(self.look(self.in_flight, stop.clone()));
+        let freed = Arc::new(Notify::new());
+        let first = Claims {
+            next: Some(self.clock.now()),
+            ..Claims::default()
+        };
+        let mut looking = Box::pin(self.look(self.in_flight, first, &freed, &stop));
+        let mut asides = tokio::time::interval(ASIDES);
+        asides.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let free = self.in_flight.saturating_sub(flying.len());
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
                 Some(claimed) = self.carried.recv() => self.send_off(&mut flying, claimed, &stop),
-                Some(ended) = flying.join_next() => match ended {
-                    Ok(next) => self.send_off(&mut flying, next, &stop),
-                    Err(error) => tracing::error!(%error, "an attempt's task ended badly"),
+                Some(ended) = flying.join_next() => {
+                    match ended {
+                        Ok(next) => self.send_off(&mut flying, next, &stop),
+                        Err(error) => tracing::error!(%error, "an attempt's task ended badly"),
+                    }
+                    freed.notify_one();
+                }
+                _ = asides.tick() => match self.attempts.tell_of_set_aside().await {
+                    Ok(claimed) => self.send_off(&mut flying, claimed, &stop),
+                    Err(error) => tracing::error!(%error, "parts that were set aside can't be read"),
                 },
-                claimed = &mut looking, if free > 0 => {
-                    self.send_off(&mut flying, claimed, &stop);
+                mut claims = &mut looking, if free > 0 => {
+                    self.send_off(&mut flying, std::mem::take(&mut claims.parts), &stop);
                     let free = self.in_flight.saturating_sub(flying.len()).max(1);
-                    looking.set(self.look(free, stop.clone()));
+                    looking.set(self.look(free, claims, &freed, &stop));
                 }
             }
         }
-        let claimed = looking.await;
+        let claimed = looking.await.parts;
         self.finish(flying, claimed, &stop).await;
-        Ok(())
+    }
+
+    /// Before it is done nothing is claimed. A full disk at the start is waited out like one later.
+    async fn recover(&self, stop: &CancellationToken) {
+        let settle: HashMap<AccountId, Duration> = self
+            .channels
+            .iter()
+            .map(|(account, adapter)| (account.clone(), adapter.descriptor().settle))
+            .collect();
+        loop {
+            match self.store.recover(self.clock.now(), settle.clone()).await {
+                Ok(found) => {
+                    if found > 0 {
+                        tracing::warn!(
+                            found,
+                            "parts were on the wire when the gateway stopped; their outcome is unknown"
+                        );
+                    }
+                    return self.attempts.gates.open();
+                }
+                Err(error) => {
+                    tracing::error!(%error, "what was on the wire can't be taken up yet");
+                }
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(STORE_REST) => {}
+            }
+        }
     }
 
     fn look(
         &self,
         most: usize,
-        stop: CancellationToken,
-    ) -> impl Future<Output = Vec<Claimed>> + use<> {
-        look(Arc::clone(&self.store), Arc::clone(&self.clock), most, stop)
+        last: Claims,
+        freed: &Arc<Notify>,
+        stop: &CancellationToken,
+    ) -> impl Future<Output = Claims> + use<> {
+        let (store, clock) = (Arc::clone(&self.store), Arc::clone(&self.clock));
+        let gates = Arc::clone(&self.attempts.gates);
+        let (freed, stop) = (Arc::clone(freed), stop.clone());
+        async move {
+            wait(store.as_ref(), clock.as_ref(), &last, &freed, &stop).await;
+            if stop.is_cancelled() {
+                return Claims::default();
+            }
+            let now = clock.now();
+            gates.tick(now);
+            claim(store.as_ref(), now, most, &stop).await
+        }
     }
 
     fn send_off(
@@ -246,32 +308,48 @@ impl Courier {
     }
 }
 
-/// Waits until something may be due, then claims it.
-async fn look(
-    store: Arc<dyn OutboxStore>,
-    clock: Arc<dyn Clock>,
-    most: usize,
-    stop: CancellationToken,
-) -> Vec<Claimed> {
-    let sleep = match store.next_due().await {
-        Ok(Some(due)) => until(clock.now(), due).clamp(Duration::from_millis(1), LONGEST_SLEEP),
-        Ok(None) => LONGEST_SLEEP,
-        Err(error) => {
-            tracing::error!(%error, "the outbox can't be read");
-            STORE_REST
+/// Waits until something may be due that the last look did not find.
+async fn wait(
+    store: &dyn OutboxStore,
+    clock: &dyn Clock,
+    last: &Claims,
+    freed: &Notify,
+    stop: &CancellationToken,
+) {
+    let sleep = last
+        .next
+        .map_or(LONGEST_SLEEP, |next| until(clock.now(), next))
+        .clamp(Duration::from_millis(1), LONGEST_SLEEP);
+    let place = async {
+        match last.waiting {
+            Waiting::Some => freed.notified().await,
+            Waiting::None => std::future::pending().await,
         }
     };
     tokio::select! {
-        () = stop.cancelled() => return Vec::new(),
+        () = stop.cancelled() => {}
         () = store.changed() => {}
+        () = place => {}
         () = tokio::time::sleep(sleep) => {}
     }
-    match store.claim(clock.now(), most).await {
-        Ok(claimed) => claimed,
+}
+
+/// Claims what is due.
+async fn claim(
+    store: &dyn OutboxStore,
+    now: Timestamp,
+    most: usize,
+    stop: &CancellationToken,
+) -> Claims {
+    match store.claim(now, most).await {
+        Ok(claims) => claims,
         Err(error) => {
             tracing::error!(%error, "nothing can be claimed from the outbox");
-            tokio::time::sleep(STORE_REST).await;
-            Vec::new()
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = tokio::time::sleep(STORE_REST) => {}
+            }
+            Claims::default()
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use chat::Inbound;
 use outbox::{Draft, Envelope, MessageKind, NewMessage, Outlet, compose};
-use policy::COMMANDS;
+use policy::{COMMANDS, CommandSpec};
 use session::{InboxId, LineStatus};
 use waybill::{Ids, MessageId, SessionScope, Timestamp, Waybill};
 
@@ -15,9 +15,18 @@ impl Commands {
     pub(crate) fn help() -> String {
         let mut text = "Write what you need; files are welcome. Commands:\n".to_owned();
         for spec in COMMANDS {
-            text.push_str(&format!("\n- `/{}` — {}", spec.name, spec.help));
+            let argument = match spec.argument {
+                "" => String::new(),
+                argument => format!(" {argument}"),
+            };
+            text.push_str(&format!("\n- `/{}{argument}` — {}", spec.name, spec.help));
         }
         text
+    }
+
+    /// The answer to somebody who may not use a command.
+    pub(crate) fn not_yours(spec: &CommandSpec) -> String {
+        format!("In a group `/{}` is for the owner alone.", spec.name)
     }
 
     pub(crate) fn who_am_i(inbound: &Inbound) -> String {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use session::{Admission, InboxId, InboxRow, StoreError};
+use session::{Admission, Came, InboxId, InboxRow, StoreError};
 use tokio::time::Instant;
 use waybill::ChatKey;
 
@@ -15,7 +15,7 @@ const MOST: Duration = Duration::from_secs(30);
 /// What is still to be done with an event.
 pub(crate) enum Step {
     /// Everything.
-    Decide(Box<InboxRow>),
+    Decide(Box<InboxRow>, Came),
     /// It was decided on, and a command was obeyed: only that has to be written down.
     WriteDown(InboxId, Admission),
 }
@@ -23,7 +23,7 @@ pub(crate) enum Step {
 impl Step {
     fn id(&self) -> InboxId {
         match self {
-            Self::Decide(row) => row.id,
+            Self::Decide(row, _) => row.id,
             Self::WriteDown(id, _) => *id,
         }
     }
@@ -73,8 +73,9 @@ impl Later {
     }
 
     /// Puts a row behind what its chat waits for.
-    pub(crate) fn behind(&mut self, chat: ChatKey, row: InboxRow) {
-        self.line(chat).steps.push_back(Step::Decide(Box::new(row)));
+    pub(crate) fn behind(&mut self, chat: ChatKey, row: InboxRow, came: Came) {
+        let step = Step::Decide(Box::new(row), came);
+        self.line(chat).steps.push_back(step);
     }
 
     /// Keeps a step that did not succeed, if time may help; else it waits for the next start.

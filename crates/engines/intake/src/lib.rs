@@ -8,12 +8,16 @@
 //! * Every event gets a recorded decision; while the store can't take it, it is tried again, in the order of each chat. The events
 //!   of an account that is not configured wait for a start with it. The profile is chosen here, once, from the route; a chat without one is refused.
 //! * Commands are done from new messages alone, never from edits or quotations.
+//! * An event that makes us fail is handled [`session::MOST_TAKES`] times and then put aside; its account's owner is told.
 //!
 //! Start reading at [`Intake`].
 
 mod commands;
+mod desk;
 mod directory;
 mod later;
+mod notices;
+mod parcels;
 mod service;
 
 pub use directory::Directory;

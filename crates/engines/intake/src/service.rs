@@ -1,20 +1,16 @@
 //! The intake's loop, and the sink that channels put events into.
 
 use std::sync::Arc;
-use std::task::Poll;
 
 use async_trait::async_trait;
-use chat::{Accepted, Event, Fault, Inbound, InboundSink, SinkError};
-use futures_util::StreamExt as _;
-use futures_util::future::BoxFuture;
-use futures_util::stream::FuturesUnordered;
-use outbox::{HealthSink, Outlet, StoreError};
+use chat::{Accepted, Event, Fault, Inbound, InboundKind, InboundSink, Place, SinkError};
+use outbox::{HealthSink, OutboxStore, Outlet, StoreError};
 use policy::Verdict;
 use session::{
-    Admission, Admitted, InboxId, InboxRow, InboxState, InboxStore, NewEvent, SessionStore, Turn,
-    TurnLine,
+    Admission, Admitted, Amended, Came, InboxId, InboxRow, InboxState, InboxStore, NewEvent,
+    SessionStore, Take, Turn, TurnLine,
 };
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use waybill::{
@@ -23,7 +19,10 @@ use waybill::{
 
 use crate::Directory;
 use crate::commands::Commands;
-use crate::later::{Later, Setback, Step, chat_of};
+use crate::desk::Desk;
+use crate::later::{Setback, Step};
+use crate::notices::{BETWEEN, LOOK};
+use crate::parcels::Here;
 
 /// How intake works.
 #[derive(Clone)]
@@ -36,14 +35,15 @@ pub struct Options {
 
 /// The service.
 pub struct Intake {
-    inbox: Arc<dyn InboxStore>,
+    pub(crate) inbox: Arc<dyn InboxStore>,
     sessions: Arc<dyn SessionStore>,
-    directory: Arc<dyn Directory>,
+    pub(crate) directory: Arc<dyn Directory>,
     line: Arc<dyn TurnLine>,
-    outlet: Arc<dyn Outlet>,
-    commands: Commands,
-    clock: Arc<dyn Clock>,
-    ids: Arc<dyn Ids>,
+    outbox: Arc<dyn OutboxStore>,
+    pub(crate) outlet: Arc<dyn Outlet>,
+    pub(crate) commands: Commands,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<dyn Ids>,
     fresh: mpsc::UnboundedReceiver<InboxRow>,
     handle: IntakeHandle,
 }
@@ -55,6 +55,8 @@ pub struct IntakeHandle {
     clock: Arc<dyn Clock>,
     health: HealthSink,
     fresh: mpsc::UnboundedSender<InboxRow>,
+    /// Rung when an event was put aside.
+    aside: Arc<Notify>,
 }
 
 #[async_trait]
@@ -65,6 +67,7 @@ impl InboundSink for IntakeHandle {
         events: Vec<Event>,
         cursor: Option<String>,
     ) -> Result<Accepted, SinkError> {
+        let odd = events.iter().any(|event| event.parsed.is_err());
         let events = events
             .into_iter()
             .map(|event| NewEvent {
@@ -73,11 +76,16 @@ impl InboundSink for IntakeHandle {
                 parsed: event.parsed,
             })
             .collect();
+        failpoint::point("C0");
         let stored = self
             .inbox
             .accept(account, events, cursor, self.clock.now())
             .await;
         let (rows, accepted) = stored.map_err(|error| SinkError(error.to_string()))?;
+        failpoint::point("C1");
+        if odd {
+            self.aside.notify_one();
+        }
         for row in rows {
             if self.fresh.send(row).is_err() {
                 // Stored and undecided: the next start takes it up.
@@ -99,87 +107,6 @@ impl InboundSink for IntakeHandle {
     }
 }
 
-/// A decision on its way into the store.
-type Writing<'a> = BoxFuture<'a, Result<(), Setback>>;
-
-/// A run's work in progress.
-struct Desk<'a> {
-    intake: &'a Intake,
-    /// Decisions on their way into the store: the next event is looked at meanwhile.
-    writing: FuturesUnordered<Writing<'a>>,
-    later: Later,
-}
-
-impl Desk<'_> {
-    /// Decides on a row, unless its chat waits; the decision is on its way into the store when this returns.
-    async fn take_up(&mut self, row: InboxRow) {
-        let Some(chat) = chat_of(&row).cloned() else {
-            return;
-        };
-        if self.later.holds(&chat) {
-            return self.later.behind(chat, row);
-        }
-        match self.intake.decide(&row).await {
-            Ok(None) => {}
-            Ok(Some(admission)) => {
-                let mut writing: Writing<'_> =
-                    Box::pin(self.intake.write_down(chat, row.id, admission));
-                match futures_util::poll!(&mut writing) {
-                    Poll::Ready(written) => self.written(written),
-                    Poll::Pending => self.writing.push(writing),
-                }
-            }
-            Err(error) => self.later.keep(Setback {
-                chat,
-                step: Step::Decide(Box::new(row)),
-                error,
-            }),
-        }
-    }
-
-    fn written(&mut self, written: Result<(), Setback>) {
-        if let Err(setback) = written {
-            self.later.keep(setback);
-        }
-    }
-
-    /// Tries the step that is due, to its end: the chat's next one may build on it.
-    async fn try_again(&mut self) {
-        let Some((chat, step)) = self.later.take() else {
-            return;
-        };
-        let (id, decided) = match step {
-            Step::WriteDown(id, admission) => (id, Ok(Some(admission))),
-            Step::Decide(row) => {
-                let decided = self.intake.decide(&row).await;
-                let id = row.id;
-                (id, decided.map_err(|error| (Step::Decide(row), error)))
-            }
-        };
-        let result = match decided {
-            Ok(None) => Ok(()),
-            Ok(Some(admission)) => self.intake.write_down(chat.clone(), id, admission).await,
-            Err((step, error)) => Err(Setback {
-                chat: chat.clone(),
-                step,
-                error,
-            }),
-        };
-        self.later.tried(&chat, result);
-    }
-
-    /// Waits for what is on its way; the rest stays for the next start.
-    async fn clear(mut self) {
-        while let Some(written) = self.writing.next().await {
-            self.written(written);
-        }
-        match self.later.len() {
-            0 => {}
-            left => tracing::warn!(left, "events wait for the next start"),
-        }
-    }
-}
-
 /// What a store must be for intake.
 pub(crate) type Stored<T> = Result<T, StoreError>;
 
@@ -196,6 +123,7 @@ impl Intake {
         sessions: Arc<dyn SessionStore>,
         directory: Arc<dyn Directory>,
         line: Arc<dyn TurnLine>,
+        outbox: Arc<dyn OutboxStore>,
         outlet: Arc<dyn Outlet>,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn Ids>,
@@ -206,6 +134,7 @@ impl Intake {
             clock: Arc::clone(&clock),
             health: options.health,
             fresh: sender,
+            aside: Arc::default(),
         };
         let commands = Commands {
             install: options.install,
@@ -215,6 +144,7 @@ impl Intake {
             sessions,
             directory,
             line,
+            outbox,
             outlet,
             commands,
             clock,
@@ -237,24 +167,36 @@ impl Intake {
     /// [`StoreError`] if what was left can't be read.
     pub async fn run(mut self, stop: CancellationToken) -> Stored<()> {
         let mut fresh = std::mem::replace(&mut self.fresh, mpsc::unbounded_channel().1);
-        let mut desk = Desk {
-            intake: &self,
-            writing: FuturesUnordered::new(),
-            later: Later::default(),
-        };
+        let mut desk = Desk::new(&self);
         let mut taken = None;
         for row in self.inbox.open_rows().await? {
             taken = Some(row.id);
-            desk.take_up(row).await;
+            desk.take_up_left(row).await;
         }
+        self.line.caught_up();
+        let (mut tell_at, mut told_at) = (Instant::now(), None);
         loop {
-            let due = desk.later.next_due();
+            let due = desk.next_due();
             let until_due = tokio::time::sleep_until(due.unwrap_or_else(Instant::now));
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                Some(written) = desk.writing.next(), if !desk.writing.is_empty() => desk.written(written),
+                () = desk.next_written(), if desk.is_writing() => {}
                 () = until_due, if due.is_some() => desk.try_again().await,
+                () = tokio::time::sleep_until(tell_at) => {
+                    let told = self.tell_of_put_aside().await;
+                    let now = Instant::now();
+                    match told {
+                        Ok(true) => told_at = Some(now),
+                        Ok(false) => {}
+                        Err(error) => tracing::error!(%error, "an owner could not be told of events that were put aside; it is tried again"),
+                    }
+                    tell_at = told_at.map_or(now, |at| at + BETWEEN).max(now + LOOK);
+                }
+                () = self.handle.aside.notified() => {
+                    let next = told_at.map_or_else(Instant::now, |at: Instant| at + BETWEEN);
+                    tell_at = tell_at.min(next);
+                }
                 row = fresh.recv() => match row {
                     // Accepted while the open rows were read: it was among them.
                     Some(row) if taken.is_some_and(|last| row.id <= last) => {}
@@ -267,8 +209,29 @@ impl Intake {
         Ok(())
     }
 
+    /// Whether the account is configured.
+    pub(crate) fn knows(&self, account: &AccountId) -> bool {
+        self.directory.rules(account).is_some()
+    }
+
+    /// Counts that an event is handled once more.
+    pub(crate) async fn take(&self, id: InboxId) -> Stored<Take> {
+        let take = self.inbox.take(id).await?;
+        if take == Take::No {
+            self.handle.aside.notify_one();
+        }
+        Ok(take)
+    }
+
+    /// Takes the count back. Where the store does not do it, the event is one crash nearer to being put aside, no more.
+    pub(crate) async fn release(&self, id: InboxId) {
+        if let Err(error) = self.inbox.release(id).await {
+            tracing::warn!(%error, inbox = id.0, "an event stays counted as one that was not handled to its end");
+        }
+    }
+
     /// Decides on a row. What is to be written down is returned; nothing if that is somebody else's, or nobody's.
-    async fn decide(&self, row: &InboxRow) -> Stored<Option<Admission>> {
+    pub(crate) async fn decide(&self, row: &InboxRow, came: Came) -> Stored<Option<Admission>> {
         let Some(inbound) = &row.inbound else {
             return Ok(None);
         };
@@ -276,16 +239,28 @@ impl Intake {
             tracing::warn!(account = %row.account, inbox = row.id.0, "the account is not configured; its event waits for a start with it");
             return Ok(None);
         };
+        let admitted = |scope: &SessionScope| Admitted {
+            id: row.id,
+            version: row.version,
+            inbound: inbound.clone(),
+            scope: scope.clone(),
+            busy: self.directory.busy(&row.account),
+            came,
+        };
         if let (InboxState::Admitted, Some(scope)) = (&row.state, &row.session) {
-            self.line.enqueue(Admitted {
-                id: row.id,
-                inbound: inbound.clone(),
-                scope: scope.clone(),
-            });
+            self.line.enqueue(admitted(scope));
             return Ok(None);
         }
-        let route = self.directory.route(&inbound.chat).await?;
-        let profile = match policy::admit(rules, route.as_ref(), inbound) {
+        failpoint::point("I1");
+        if let InboundKind::Moved { to } = &inbound.kind {
+            return self.moved(&inbound.chat, to).await.map(Some);
+        }
+        let former = match inbound.place {
+            Place::Direct => Vec::new(),
+            Place::Group { .. } => self.sessions.former(&inbound.chat).await?,
+        };
+        let route = self.directory.route(&inbound.chat, &former).await?;
+        let profile = match policy::admit(rules, &former, route.as_ref(), inbound) {
             Verdict::Admit(profile) => profile,
             Verdict::Ignore(reason) => {
                 tracing::info!(
@@ -294,40 +269,72 @@ impl Intake {
                 return Ok(Some(Admission::Ignore { reason }));
             }
         };
+        if inbound.kind == InboundKind::Edit
+            && let Amended::Settled(reason) = self.inbox.amend(row.id, inbound).await?
+        {
+            tracing::info!(account = %row.account, chat = %inbound.chat, reason, "an edit");
+            return Ok(None);
+        }
         let scope = self.session(profile, inbound).await?;
         if let Some(command) = policy::find(&inbound.text) {
-            let messages = self.obey(command.command, &scope, inbound, row.id).await?;
+            let here = Here::new(&inbound.chat, former);
+            let messages = self
+                .obey(command, rules, &here, &scope, inbound, row.id)
+                .await?;
             return Ok(Some(Admission::Tell { messages }));
         }
-        let admitted = Admitted {
-            id: row.id,
-            inbound: inbound.clone(),
-            scope: scope.clone(),
-        };
-        match self.line.enqueue(admitted) {
-            Turn::Next => Ok(None),
-            Turn::Waits => Ok(Some(Admission::Admit(scope))),
+        match (self.line.enqueue(admitted(&scope)), came) {
+            (Turn::Next, Came::Now) => Ok(None),
+            // The count of a row that was left is taken back with this.
+            (Turn::Next, Came::Before { .. }) | (Turn::Waits, _) => {
+                Ok(Some(Admission::Admit(scope)))
+            }
         }
     }
 
-    /// Writes a decision down.
-    async fn write_down(
+    async fn moved(&self, from: &ChatKey, to: &ChatKey) -> Stored<Admission> {
+        let notices = self.of_move(from, to).await?;
+        let now = self.clock.now();
+        let told = self.sessions.move_chat(from, to, notices, now).await?;
+        tracing::info!(%from, %to, "a chat has another id");
+        self.outlet.carry(told);
+        Ok(Admission::Ignore {
+            reason: format!("the platform says that the chat is {to} now"),
+        })
+    }
+
+    /// Writes a decision down. Where what it builds on can't be read, the event is put aside instead.
+    pub(crate) async fn write_down(
         &self,
         chat: ChatKey,
         id: InboxId,
         admission: Admission,
     ) -> Result<(), Setback> {
         let now = self.clock.now();
-        match self.inbox.admit(id, admission.clone(), now).await {
-            Ok(claimed) => {
-                self.outlet.carry(claimed);
-                Ok(())
+        let mut step = admission;
+        loop {
+            let aside = matches!(step, Admission::PutAside { .. });
+            match self.inbox.admit(id, step.clone(), now).await {
+                Ok(claimed) => {
+                    self.outlet.carry(claimed);
+                    if aside {
+                        self.handle.aside.notify_one();
+                    }
+                    return Ok(());
+                }
+                Err(error @ StoreError::Unreadable { .. }) if !aside => {
+                    step = Admission::PutAside {
+                        reason: error.to_string(),
+                    };
+                }
+                Err(error) => {
+                    return Err(Setback {
+                        chat,
+                        step: Step::WriteDown(id, step),
+                        error,
+                    });
+                }
             }
-            Err(error) => Err(Setback {
-                chat,
-                step: Step::WriteDown(id, admission),
-                error,
-            }),
         }
     }
 
@@ -346,13 +353,22 @@ impl Intake {
 
     async fn obey(
         &self,
-        command: policy::Command,
+        spec: &policy::CommandSpec,
+        rules: &policy::Rules,
+        here: &Here,
         scope: &SessionScope,
         inbound: &Inbound,
         id: InboxId,
     ) -> Stored<Vec<outbox::NewMessage>> {
         let status = self.line.status(scope);
-        let answer = match command {
+        let (now, asked) = (self.clock.now(), policy::argument(&inbound.text));
+        let answer = match spec.command {
+            _ if !spec.allows(rules, inbound) => Commands::not_yours(spec),
+            policy::Command::Outbox if asked.is_empty() => {
+                here.list(self.outbox.as_ref(), now).await?
+            }
+            policy::Command::Outbox => here.show(self.outbox.as_ref(), asked, now).await?,
+            policy::Command::Resend => here.resend(self.outbox.as_ref(), asked, now).await?,
             policy::Command::Help => Commands::help(),
             policy::Command::WhoAmI => Commands::who_am_i(inbound),
             policy::Command::Status => {

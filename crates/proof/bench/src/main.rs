@@ -5,8 +5,10 @@
 //!
 //! Start reading at [`main`].
 
+mod delivery;
 mod gateway;
 mod machine;
+mod outbox;
 mod parser;
 mod startup;
 mod table;
@@ -62,6 +64,8 @@ async fn main() -> anyhow::Result<()> {
     let disk = machine::fdatasync(&mut table)?;
     startup::measure(&mut table, &binary, rounds).await?;
     turns::measure(&mut table, &binary, rounds, disk).await?;
+    outbox::measure(&mut table, quick)?;
+    delivery::measure(&mut table, &binary, rounds).await?;
     parser::measure(&mut table, quick);
     println!("{table}");
     Ok(())

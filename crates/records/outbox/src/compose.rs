@@ -1,6 +1,6 @@
 //! From words and artifacts to a frozen message.
 
-use chat::{Body, Descriptor, Op, Rendering, Shape};
+use chat::{Body, Descriptor, Op, Rendering, Shape, Way};
 use sandbox::ArtifactRef;
 use serde::{Deserialize, Serialize};
 use waybill::{MessageId, Timestamp, Waybill};
@@ -89,10 +89,12 @@ pub fn compose(envelope: Envelope<'_>, draft: Draft) -> Option<NewMessage> {
     if ops.is_empty() {
         return None;
     }
+    let texts = ops.iter().filter(|op| matches!(op, Op::Text(_))).count();
     let parts = ops
         .into_iter()
         .zip(1..)
         .map(|(op, n)| NewPart {
+            way: way(envelope.descriptor, &op, texts),
             op,
             key: key::part_key(envelope.install, envelope.source, envelope.ordinal, n, 0),
         })
@@ -105,9 +107,23 @@ pub fn compose(envelope: Envelope<'_>, draft: Draft) -> Option<NewMessage> {
         source: envelope.source.to_owned(),
         ordinal: envelope.ordinal,
         parts,
+        when_unknown: envelope.descriptor.when_unknown,
+        replaces: None,
         created_at: envelope.now,
         expires_at: envelope.now.checked_add(hours).unwrap_or(Timestamp::MAX),
     })
+}
+
+/// What is long or heavy goes by a placeholder, where the channel has them: an answer that gets lost on the way back leaves an
+/// empty one then, and not a second copy. Voice notes can't take a placeholder's place.
+fn way(descriptor: &Descriptor, op: &Op, texts: usize) -> Way {
+    let carried = descriptor.carrier.is_some_and(|rule| match op {
+        Op::Text(_) => texts >= rule.text_parts,
+        Op::File {
+            artifact, shape, ..
+        } => *shape != Shape::Voice && artifact.blob.size >= rule.file_bytes,
+    });
+    if carried { Way::Carried } else { Way::Direct }
 }
 
 fn with_notes(text: &str, notes: &[String]) -> String {

@@ -27,3 +27,14 @@ pub fn part_key(
     hasher.finalize_xof().fill(&mut first);
     IdempotencyKey::new(first)
 }
+
+/// Key of a marked repeat: another content than the first attempt's, so another key.
+#[must_use]
+pub fn repeat_key(key: IdempotencyKey, attempt: u32) -> IdempotencyKey {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(key.as_bytes());
+    hasher.update(&attempt.to_be_bytes());
+    let mut first = [0; 16];
+    hasher.finalize_xof().fill(&mut first);
+    IdempotencyKey::new(first)
+}

@@ -10,19 +10,33 @@
 //!
 //! Start reading at [`decide`], then [`compose`].
 
+mod act;
 mod compose;
 mod decide;
+mod forget;
 pub mod key;
+pub mod meaning;
 mod message;
 mod notice;
 mod outlet;
+mod pace;
 mod plan;
 mod store;
+pub mod view;
+pub mod when;
 
+pub use act::{Acted, Verb};
 pub use compose::{Attachment, Draft, Envelope, compose};
-pub use decide::{Decision, Event, Gate, Standing, decide};
-pub use message::{AttemptRow, MessageKind, MessageRow, NewMessage, NewPart, PartRow, PartState};
-pub use notice::{chat_gone, not_attached, undelivered, undelivered_to};
-pub use outlet::{HealthSink, HomeChat, Outlet};
-pub use plan::{Backoff, MOST_TRIES};
-pub use store::{Claimed, ListFilter, OutboxStore, Settlement, StoreError};
+pub use decide::{Channel, Decision, Event, Gate, OtherForm, Repeat, Standing, decide};
+pub use forget::forget;
+pub use message::{
+    AttemptRow, Death, MessageKind, MessageRow, NewMessage, NewPart, PartRow, PartState,
+};
+pub use notice::{Gathered, Loss, gather, held, lost, not_attached, undelivered, undelivered_to};
+pub use outlet::{HealthSink, HomeChat, Outlet, Tallied, Tally};
+pub use pace::{Pace, Pass};
+pub use plan::{Backoff, MOST_CRASHES, MOST_TRIES, SILENT_ATTEMPTS};
+pub use store::{
+    Aside, Claimed, Claims, Crash, ListFilter, Notice, OutboxStore, QueueDepth, Settlement,
+    StoreError, Turnstile, Waiting,
+};

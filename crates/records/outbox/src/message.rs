@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use chat::{Fault, IdempotencyKey, Op, Receipt};
+use chat::{Fault, IdempotencyKey, Op, Receipt, Step, Way, WhenUnknown};
 use serde::{Deserialize, Serialize};
 use waybill::{MessageId, Timestamp, Waybill};
 
@@ -169,6 +169,8 @@ impl FromStr for PartState {
 pub struct NewPart {
     /// What it shows; frozen.
     pub op: Op,
+    /// In how many phases.
+    pub way: Way,
     /// Its key.
     pub key: IdempotencyKey,
 }
@@ -188,6 +190,11 @@ pub struct NewMessage {
     pub ordinal: u32,
     /// In the order in which they must be seen; never empty.
     pub parts: Vec<NewPart>,
+    /// What to do with a part of which nobody can find out whether it arrived.
+    pub when_unknown: WhenUnknown,
+    /// Of messages to one lane with the same name the newest wins: parts of older ones that never were on the wire are
+    /// superseded.
+    pub replaces: Option<String>,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it is too old.
@@ -203,6 +210,10 @@ pub struct MessageRow {
     pub waybill: Waybill,
     /// What for.
     pub kind: MessageKind,
+    /// What made it, as text.
+    pub source: String,
+    /// The how-manieth of that source.
+    pub ordinal: u32,
     /// When it was made.
     pub created_at: Timestamp,
     /// When it is too old.
@@ -228,10 +239,19 @@ impl MessageRow {
 pub struct PartRow {
     /// Its place in the message, from 1.
     pub n: u32,
-    /// What it shows.
+    /// Its place in its lane; the lane's parts are seen in this order. Changes when the chat moves and when the owner sends
+    /// it again.
+    pub place: i64,
+    /// What it shows. Its words and captions are dropped some days after it was sent; see [`Self::forgotten`].
     pub op: Op,
+    /// In how many phases.
+    pub way: Way,
+    /// The last durable step.
+    pub step: Option<Step>,
     /// Its key.
     pub key: IdempotencyKey,
+    /// The how-manieth form of it this is: 0 as it was composed, 1 the plainer one.
+    pub rendition: u32,
     /// Where it stands.
     pub state: PartState,
     /// Attempts that count: throttled ones don't.
@@ -244,8 +264,25 @@ pub struct PartRow {
     pub fault: Option<Fault>,
     /// Whether an attempt without an answer came before.
     pub may_be_repeat: bool,
+    /// Whether what it said was dropped since, to keep no more of people's words than is needed.
+    pub forgotten: bool,
+    /// Its death, if it was given up.
+    pub death: Option<Death>,
     /// Every attempt.
     pub attempts: Vec<AttemptRow>,
+}
+
+/// How a part was given up, and what was done about it since.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Death {
+    /// Why, in the platform's words or ours.
+    pub reason: String,
+    /// When.
+    pub at: Timestamp,
+    /// The message that tells of it; none where nobody could be told, and while the notice is gathered with others.
+    pub notice: Option<MessageId>,
+    /// What the owner did about it: a [`crate::Verb`]'s name and when.
+    pub resolved: Option<(String, Timestamp)>,
 }
 
 /// One try to put a part on the wire. Append-only.
@@ -257,7 +294,7 @@ pub struct AttemptRow {
     pub started_at: Timestamp,
     /// When its end was recorded; none while it runs, and for one that a crash cut off.
     pub ended_at: Option<Timestamp>,
-    /// `sent`, or the fault's kind; none while it runs.
+    /// `sent`, `step`, `crashed`, or the fault's kind; none while it runs.
     pub outcome: Option<String>,
     /// The platform's status and words.
     pub detail: Option<String>,

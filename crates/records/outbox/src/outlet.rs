@@ -10,6 +10,23 @@ use crate::Claimed;
 /// Told how an account fares, by whoever hears or speaks on it: for each sign, not for each change.
 pub type HealthSink = Arc<dyn Fn(&AccountId, Result<(), Fault>) + Send + Sync>;
 
+/// How many attempts of an account ended so since the gateway started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tallied {
+    /// The account.
+    pub account: AccountId,
+    /// `sent`, `step`, `crashed`, or a fault's kind ([`chat::FaultKind::name`]).
+    pub outcome: &'static str,
+    /// How many.
+    pub count: u64,
+}
+
+/// Counts attempts, for metrics.
+pub trait Tally: Send + Sync {
+    /// All counts that are not 0, sorted by account and outcome.
+    fn counts(&self) -> Vec<Tallied>;
+}
+
 /// Where the owner of a profile reads what can't be told elsewhere; none if there is no such place.
 pub type HomeChat = Arc<dyn Fn(&ProfileId) -> Option<ChatKey> + Send + Sync>;
 

@@ -6,6 +6,13 @@ use std::time::Duration;
 /// jitter, 5 to 20 minutes of a platform's trouble are outlasted.
 pub const MOST_TRIES: u32 = 12;
 
+/// Attempts on which our own side crashed before a part is given up (outbox theory A.10: 3 panics).
+pub const MOST_CRASHES: u32 = 3;
+
+/// Attempts of an account in a row of which no byte left before the whole account rests (Postfix suspends a destination by the
+/// same sign; one attempt probes it then).
+pub const SILENT_ATTEMPTS: u32 = 5;
+
 /// First wait.
 const BASE: Duration = Duration::from_secs(1);
 /// Longest wait of an interactive part.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use chat::{Inbound, InboundKind, Place, SenderId};
-use waybill::ProfileId;
+use waybill::{ChatKey, ProfileId};
 
 /// What the owner said about an account.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -19,8 +19,21 @@ pub struct Rules {
 }
 
 impl Rules {
-    fn knows(&self, sender: &SenderId) -> bool {
-        self.owner.contains(sender) || self.allow.contains(sender)
+    /// Whoever speaks as the chat itself has its id, and had its former ones.
+    fn knows(&self, event: &Inbound, former: &[ChatKey]) -> bool {
+        let known = |id: &SenderId| self.owner.contains(id) || self.allow.contains(id);
+        let as_chat = event.sender.id.as_str() == event.chat.conversation.as_str();
+        known(&event.sender.id)
+            || as_chat
+                && former
+                    .iter()
+                    .any(|chat| known(&SenderId::new(chat.conversation.as_str())))
+    }
+
+    fn answers_in(&self, chat: &ChatKey, former: &[ChatKey]) -> bool {
+        std::iter::once(chat)
+            .chain(former)
+            .any(|chat| self.groups.contains(chat.conversation.as_str()))
     }
 }
 
@@ -33,23 +46,35 @@ pub enum Verdict {
     Ignore(String),
 }
 
-/// Decides on an event, before any download and any model call. `route` is the profile that the configuration names for the
-/// chat; without one nothing is admitted.
+/// Decides on what somebody wrote, before any download and any model call. `former` are the ids that the chat had before: what
+/// the owner said of one of them holds. `route` is the profile that the configuration names for the chat; without one nothing is
+/// admitted.
 #[must_use]
-pub fn admit(rules: &Rules, route: Option<&ProfileId>, event: &Inbound) -> Verdict {
+pub fn admit(
+    rules: &Rules,
+    former: &[ChatKey],
+    route: Option<&ProfileId>,
+    event: &Inbound,
+) -> Verdict {
     let ignore = |reason: &str| Verdict::Ignore(reason.to_owned());
     if event.sender.bot {
         return ignore("written by a program");
     }
-    if event.kind == InboundKind::Edit {
-        return ignore("an edit; edited messages are not answered again");
+    match &event.kind {
+        InboundKind::Message => {}
+        // It may turn ordinary words into a command, or only seem to: the platform sends an edit for other changes, too.
+        InboundKind::Edit if crate::find(&event.text).is_some() => {
+            return ignore("an edit never runs a command");
+        }
+        InboundKind::Edit => {}
+        InboundKind::Moved { .. } => return ignore("nobody's words"),
     }
-    if !rules.knows(&event.sender.id) {
+    if !rules.knows(event, former) {
         return ignore("the sender is not on the account's list");
     }
     match event.place {
         Place::Direct => {}
-        Place::Group { .. } if !rules.groups.contains(event.chat.conversation.as_str()) => {
+        Place::Group { .. } if !rules.answers_in(&event.chat, former) => {
             return ignore("the group is not on the account's list");
         }
         Place::Group { addressed: false } if rules.require_mention => {
@@ -69,7 +94,7 @@ pub fn admit(rules: &Rules, route: Option<&ProfileId>, event: &Inbound) -> Verdi
 #[cfg(test)]
 mod tests {
     use chat::{InboundFile, Sender};
-    use waybill::{Anchor, ChatKey, Conversation, Timestamp};
+    use waybill::{Anchor, Conversation, Timestamp};
 
     use super::*;
 
@@ -103,7 +128,7 @@ mod tests {
 
     fn admitted(rules: &Rules, event: &Inbound) -> bool {
         let work = "work".parse().unwrap();
-        admit(rules, Some(&work), event) == Verdict::Admit(work.clone())
+        admit(rules, &[], Some(&work), event) == Verdict::Admit(work.clone())
     }
 
     #[test]
@@ -139,15 +164,41 @@ mod tests {
     }
 
     #[test]
-    fn edits_programs_and_unrouted_chats_are_ignored() {
-        let mut edit = event("1", Place::Direct);
-        edit.kind = InboundKind::Edit;
-        assert!(!admitted(&rules(), &edit));
+    fn an_edit_is_heard_by_the_same_rules_and_is_never_a_command() {
+        let edit = |sender: &str, text: &str| Inbound {
+            kind: InboundKind::Edit,
+            text: text.to_owned(),
+            ..event(sender, Place::Direct)
+        };
+        assert!(admitted(&rules(), &edit("1", "hello!")));
+        assert!(!admitted(&rules(), &edit("3", "hello!")));
+        assert!(!admitted(&rules(), &edit("1", "/new")));
+        assert!(!admitted(&rules(), &edit("1", " /Reset@my_bot now")));
+        assert!(admitted(&rules(), &edit("1", "/etc/passwd is a file")));
+    }
+
+    #[test]
+    fn a_group_that_moved_is_heard_where_its_old_id_is_allowed() {
+        let moved = Inbound {
+            chat: ChatKey::new("bot".parse().unwrap(), Conversation::new("-200").unwrap()),
+            ..event("2", Place::Group { addressed: true })
+        };
+        let (work, old) = (
+            "work".parse().unwrap(),
+            event("2", Place::Direct).chat.clone(),
+        );
+        let with = |former: &[ChatKey]| admit(&rules(), former, Some(&work), &moved);
+        assert_eq!(with(&[old]), Verdict::Admit(work.clone()));
+        assert!(matches!(with(&[]), Verdict::Ignore(_)));
+    }
+
+    #[test]
+    fn programs_and_unrouted_chats_are_ignored() {
         let mut program = event("1", Place::Direct);
         program.sender.bot = true;
         assert!(!admitted(&rules(), &program));
         assert!(matches!(
-            admit(&rules(), None, &event("1", Place::Direct)),
+            admit(&rules(), &[], None, &event("1", Place::Direct)),
             Verdict::Ignore(_)
         ));
     }

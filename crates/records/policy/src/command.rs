@@ -1,5 +1,9 @@
 //! The slash commands: one table for help, menus and dispatch.
 
+use chat::{Inbound, Place};
+
+use crate::Rules;
+
 /// What a command does while a turn runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum While {
@@ -7,6 +11,15 @@ pub enum While {
     Now,
     /// It ends the running turn first.
     Stops,
+}
+
+/// Who may use a command, of those who are heard at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    /// Everybody.
+    Anyone,
+    /// Whose chat it is: everybody in a chat of their own; in a group the account's owner alone.
+    ChatsOwner,
 }
 
 /// A command.
@@ -22,6 +35,10 @@ pub enum Command {
     Status,
     /// Tells who the sender is.
     WhoAmI,
+    /// Lists what did not arrive in this chat, or tells one parcel's life.
+    Outbox,
+    /// Sends a parcel of this chat again.
+    Resend,
 }
 
 /// A row of the table.
@@ -35,6 +52,10 @@ pub struct CommandSpec {
     pub aliases: &'static [&'static str],
     /// What it does while a turn runs.
     pub meanwhile: While,
+    /// Who may use it.
+    pub who: Who,
+    /// What may stand after its name, for help: `ID`, `[ID]`; empty if nothing.
+    pub argument: &'static str,
     /// One line for help.
     pub help: &'static str,
 }
@@ -46,6 +67,8 @@ pub const COMMANDS: &[CommandSpec] = &[
         name: "help",
         aliases: &["start", "commands"],
         meanwhile: While::Now,
+        who: Who::Anyone,
+        argument: "",
         help: "what you can say here",
     },
     CommandSpec {
@@ -53,6 +76,8 @@ pub const COMMANDS: &[CommandSpec] = &[
         name: "new",
         aliases: &["reset"],
         meanwhile: While::Stops,
+        who: Who::Anyone,
+        argument: "",
         help: "begin a new conversation",
     },
     CommandSpec {
@@ -60,6 +85,8 @@ pub const COMMANDS: &[CommandSpec] = &[
         name: "stop",
         aliases: &["cancel"],
         meanwhile: While::Stops,
+        who: Who::Anyone,
+        argument: "",
         help: "stop what is running",
     },
     CommandSpec {
@@ -67,6 +94,8 @@ pub const COMMANDS: &[CommandSpec] = &[
         name: "status",
         aliases: &[],
         meanwhile: While::Now,
+        who: Who::Anyone,
+        argument: "",
         help: "profile, model and what is running",
     },
     CommandSpec {
@@ -74,9 +103,48 @@ pub const COMMANDS: &[CommandSpec] = &[
         name: "whoami",
         aliases: &["id"],
         meanwhile: While::Now,
+        who: Who::Anyone,
+        argument: "",
         help: "your id and this chat's id, for the configuration",
     },
+    CommandSpec {
+        command: Command::Outbox,
+        name: "outbox",
+        aliases: &[],
+        meanwhile: While::Now,
+        who: Who::Anyone,
+        argument: "[ID]",
+        help: "what was promised here and did not arrive yet; with an id, one parcel's life",
+    },
+    CommandSpec {
+        command: Command::Resend,
+        name: "resend",
+        aliases: &[],
+        meanwhile: While::Now,
+        who: Who::ChatsOwner,
+        argument: "ID",
+        help: "send a parcel of this chat again",
+    },
 ];
+
+impl CommandSpec {
+    /// Whether whoever wrote the event may use the command there.
+    #[must_use]
+    pub fn allows(&self, rules: &Rules, event: &Inbound) -> bool {
+        match (self.who, event.place) {
+            (Who::Anyone, _) | (Who::ChatsOwner, Place::Direct) => true,
+            (Who::ChatsOwner, Place::Group { .. }) => rules.owner.contains(&event.sender.id),
+        }
+    }
+}
+
+/// What stands after a command's name, without blanks around it.
+#[must_use]
+pub fn argument(text: &str) -> &str {
+    text.trim()
+        .split_once(char::is_whitespace)
+        .map_or("", |(_name, rest)| rest.trim())
+}
 
 /// The command that a message is, if its first word is one: `/help`, `/help@bot`. Other messages that begin with a slash
 /// (a path, say) are ordinary words.
@@ -103,5 +171,27 @@ mod tests {
         assert_eq!(find("/etc/passwd"), None);
         assert_eq!(find("please /stop"), None);
         assert_eq!(find("/"), None);
+    }
+
+    #[test]
+    fn what_follows_a_command_is_its_argument() {
+        for (text, after) in [
+            ("/outbox", ""),
+            (" /outbox@my_bot \n", ""),
+            ("/outbox  msg_1 ", "msg_1"),
+            ("/resend\nmsg_1 now", "msg_1 now"),
+        ] {
+            assert_eq!(argument(text), after);
+        }
+    }
+
+    #[test]
+    fn no_two_commands_share_a_name() {
+        let mut names = std::collections::BTreeSet::new();
+        for spec in COMMANDS {
+            for name in spec.aliases.iter().chain([&spec.name]) {
+                assert!(names.insert(*name), "{name}");
+            }
+        }
     }
 }

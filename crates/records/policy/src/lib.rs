@@ -15,4 +15,4 @@ mod command;
 
 pub use access::{AccessStore, TokenHash};
 pub use admission::{Rules, Verdict, admit};
-pub use command::{COMMANDS, Command, CommandSpec, While, find};
+pub use command::{COMMANDS, Command, CommandSpec, While, Who, argument, find};

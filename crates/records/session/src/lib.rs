@@ -6,22 +6,29 @@
 //! * An event is durable before its platform is told ([`InboxStore::accept`]).
 //! * A turn's end is one transaction with its outgoing messages ([`TurnCommit`]).
 //! * Every inbox row and every turn ends in exactly one recorded state ([`InboxState`], [`TurnEnd`]).
+//! * A turn has the words that its rows have ([`TakenIn`]): a row that changed since it was read is read again.
+//! * An event that ends the process is counted before it is handled ([`InboxStore::take`]).
 //!
 //! Start reading at [`TurnCommit`], then [`SessionStore`].
 
 mod history;
 mod inbox;
 mod line;
+mod retention;
 mod store;
 mod turn;
 mod visible;
 
 pub use history::{Entry, wire_messages};
-pub use inbox::{Admission, InboxId, InboxRow, InboxState, NewEvent};
-pub use line::{Admitted, LineStatus, Turn, TurnLine};
+pub use inbox::{
+    Admission, Amended, Heard, InboxId, InboxRow, InboxState, MOST_TAKES, NewEvent, PutAside, Take,
+    TakenIn,
+};
+pub use line::{Admitted, Busy, Came, LineStatus, Turn, TurnLine};
 pub use outbox::StoreError;
+pub use retention::{Chore, Collected, Cutoffs, RetentionStore, Shrunk, Step};
 pub use store::{InboxStore, SessionStore};
-pub use turn::{NotAttached, Promised, TurnCommit, TurnEnd, TurnRecord, TurnStart};
+pub use turn::{DOUBTED, NotAttached, Promised, TurnCommit, TurnEnd, TurnRecord, TurnStart};
 pub use visible::{
     ConversationRow, NewVisible, Visible, VisibleAuthor, VisibleContent, VisibleLog,
 };

@@ -1,19 +1,76 @@
 //! Where admitted messages go: the line of turns of each conversation, as the rest of the house sees it.
 
 use chat::Inbound;
-use waybill::SessionScope;
+use waybill::{SessionKey, SessionScope};
 
-use crate::InboxId;
+use crate::{Heard, InboxId, InboxRow};
+
+/// What a message does while a turn of its conversation runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Busy {
+    /// It waits for its own turn.
+    #[default]
+    Queue,
+    /// It joins the running turn with the next result of a tool; if there is none, it waits for its own turn.
+    Steer,
+    /// It stops the running turn; its own comes next.
+    Interrupt,
+}
+
+/// When a message that is put in line came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Came {
+    /// Just now.
+    Now,
+    /// Before this start; so often its handling was begun and did not come to an end.
+    Before {
+        /// As [`crate::InboxRow::taken`].
+        taken: u32,
+    },
+}
 
 /// A message that was admitted to a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Admitted {
     /// Its row.
     pub id: InboxId,
+    /// The version that was read.
+    pub version: u32,
     /// What it says.
     pub inbound: Inbound,
     /// Which conversation.
     pub scope: SessionScope,
+    /// What it does if a turn runs.
+    pub busy: Busy,
+    /// When it came.
+    pub came: Came,
+}
+
+impl Admitted {
+    /// The row as it was read.
+    #[must_use]
+    pub fn heard(&self) -> Heard {
+        Heard {
+            id: self.id,
+            version: self.version,
+        }
+    }
+
+    /// The same message as its row reads now. If its chat has moved, so has its conversation.
+    #[must_use]
+    pub fn reread(self, row: InboxRow) -> Self {
+        let inbound = row.inbound.unwrap_or(self.inbound);
+        let scope = row.session.unwrap_or_else(|| {
+            let key = SessionKey::Chat(inbound.chat.clone());
+            self.scope.profile_scope().session(key, self.scope.id())
+        });
+        Self {
+            version: row.version,
+            inbound,
+            scope,
+            ..self
+        }
+    }
 }
 
 /// What a conversation's line is doing.
@@ -44,4 +101,7 @@ pub trait TurnLine: Send + Sync {
 
     /// What the line is doing.
     fn status(&self, scope: &SessionScope) -> LineStatus;
+
+    /// Everything that an earlier run left is in line now. What may have ended that run is not begun before.
+    fn caught_up(&self);
 }

@@ -1,16 +1,17 @@
 //! What conversations need from a store.
 
 use async_trait::async_trait;
-use chat::Accepted;
+use chat::{Accepted, Inbound};
 use model::Message;
-use outbox::Claimed;
+use outbox::{Claimed, NewMessage};
 use waybill::{
-    AccountId, ProfileScope, SessionId, SessionKey, SessionScope, Timestamp, TurnId, TurnScope,
+    AccountId, ChatKey, ProfileScope, SessionId, SessionKey, SessionScope, Timestamp, TurnId,
+    TurnScope,
 };
 
 use crate::{
-    Admission, Entry, InboxId, InboxRow, NewEvent, Promised, StoreError, TurnCommit, TurnRecord,
-    TurnStart,
+    Admission, Amended, Entry, Heard, InboxId, InboxRow, NewEvent, Promised, PutAside, StoreError,
+    Take, TakenIn, TurnCommit, TurnRecord, TurnStart,
 };
 
 /// The inbox at rest. Each call is one transaction and durable when it returns.
@@ -38,8 +39,39 @@ pub trait InboxStore: Send + Sync {
         now: Timestamp,
     ) -> Result<Vec<Claimed>, StoreError>;
 
-    /// Rows in state `New` or `Admitted`, in order of arrival: what a gateway that starts has to take up.
+    /// Rows in state `New` or `Admitted`, in order of arrival: what a gateway that starts has to take up. Ones that can't be read
+    /// are poisoned.
     async fn open_rows(&self) -> Result<Vec<InboxRow>, StoreError>;
+
+    /// Counts that an open row is handled once more, before it is: whoever handled it may not live to say so. A row that was
+    /// taken [`crate::MOST_TAKES`] times is poisoned instead. [`Self::accept`] counts the first time; [`Self::admit`] and
+    /// [`Self::release`] take one back.
+    async fn take(&self, id: InboxId) -> Result<Take, StoreError>;
+
+    /// Takes a count back: the event was handled without harm, but not to an end.
+    async fn release(&self, id: InboxId) -> Result<(), StoreError>;
+
+    /// Does with a changed message what can be done by itself, and writes that on the edit's row. The message is found by
+    /// account, conversation and anchor, in its newest version.
+    ///
+    /// * It waits, and no turn has begun with it: its words and files are replaced; its place in line stays.
+    /// * Neither words nor files are others, or the message is not known: nothing.
+    /// * A turn has read it: [`Amended::TooLate`], and nothing is written.
+    async fn amend(&self, edit: InboxId, inbound: &Inbound) -> Result<Amended, StoreError>;
+
+    /// How many rows were ever put aside as poisoned.
+    async fn poisoned(&self) -> Result<u64, StoreError>;
+
+    /// Poisoned rows of which nobody was told yet, in order, at most `most`.
+    async fn untold(&self, most: usize) -> Result<Vec<PutAside>, StoreError>;
+
+    /// Stores the notices that tell of poisoned rows, and that these were told.
+    async fn tell(
+        &self,
+        rows: Vec<InboxId>,
+        notices: Vec<NewMessage>,
+        now: Timestamp,
+    ) -> Result<Vec<Claimed>, StoreError>;
 }
 
 /// Conversations and turns at rest. Each call is one transaction and durable when it returns.
@@ -63,8 +95,18 @@ pub trait SessionStore: Send + Sync {
     ) -> Result<SessionScope, StoreError>;
 
     /// Begins a turn; its events become `Running`, and it is written down on them to which conversation they were admitted,
-    /// whether [`InboxStore::admit`] came before or not.
-    async fn begin_turn(&self, start: TurnStart) -> Result<(), StoreError>;
+    /// whether [`InboxStore::admit`] came before or not. [`TakenIn::Changed`]: nothing was begun.
+    async fn begin_turn(&self, start: TurnStart) -> Result<TakenIn, StoreError>;
+
+    /// Takes further events into a running turn: they become `Running` with it, as their messages are added to its transcript.
+    async fn take_in(
+        &self,
+        scope: &TurnScope,
+        events: Vec<Heard>,
+        messages: Vec<Message>,
+        promised: &Promised,
+        now: Timestamp,
+    ) -> Result<TakenIn, StoreError>;
 
     /// Adds messages to the transcript of a running turn, with what is promised by now, write-ahead: before the tools of a call run, after each result.
     async fn append(
@@ -86,4 +128,17 @@ pub trait SessionStore: Send + Sync {
 
     /// Counts that a cut-off turn is taken up again; returns how often that was, this time included.
     async fn count_resume(&self, turn: TurnId) -> Result<u32, StoreError>;
+
+    /// Writes down that a conversation of a platform has another id now: its sessions go on under it, what waits in the inbox
+    /// belongs to it, and [`Self::former`] knows it. The notices are stored the first time alone. Done again, it changes nothing.
+    async fn move_chat(
+        &self,
+        from: &ChatKey,
+        to: &ChatKey,
+        notices: Vec<NewMessage>,
+        now: Timestamp,
+    ) -> Result<Vec<Claimed>, StoreError>;
+
+    /// The ids that a conversation had before, the latest first; the thread stays.
+    async fn former(&self, chat: &ChatKey) -> Result<Vec<ChatKey>, StoreError>;
 }

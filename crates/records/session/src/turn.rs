@@ -5,7 +5,12 @@ use outbox::{Attachment, NewMessage};
 use serde::{Deserialize, Serialize};
 use waybill::{Timestamp, TurnScope};
 
-use crate::InboxId;
+use crate::{Heard, InboxId};
+
+/// A turn that was taken up at least so often was running in a database that was put back from a copy: it may have gone on
+/// since, with whatever its tools did, so it is not taken up but ended with a sentence. In the same way an event's version says
+/// that it waited in such a database: it may have been answered since.
+pub const DOUBTED: u32 = 1_000_000;
 
 /// A file that was asked for and not captured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,8 +79,8 @@ impl TurnEnd {
 pub struct TurnStart {
     /// Who, where, what for.
     pub scope: TurnScope,
-    /// The events that it answers.
-    pub inbox: Vec<InboxId>,
+    /// The events that it answers, as it read them.
+    pub inbox: Vec<Heard>,
     /// The person's message, as the model will see it.
     pub message: Message,
     /// What is promised before the model said a word: lines about files that did not reach it.

@@ -3,6 +3,7 @@
 mod channels;
 mod profiles;
 mod providers;
+mod retention;
 mod routes;
 
 use std::collections::BTreeSet;
@@ -74,6 +75,7 @@ pub(crate) fn assemble(
     let routes = assembly.all_routes(root);
     Settings {
         gateway: gateway(root),
+        retention: retention::retention(root),
         providers,
         profiles,
         channels,

@@ -39,9 +39,11 @@ impl Findings<'_> {
     pub(crate) fn bad_value(&mut self, section: &Section, at: usize, message: String) {
         let weight = match section {
             Section::Provider(_) | Section::Profile(_) | Section::Channel(_) => Weight::Disables,
-            Section::File | Section::Gateway | Section::Defaults | Section::Route(_) => {
-                Weight::Fatal
-            }
+            Section::File
+            | Section::Gateway
+            | Section::Retention
+            | Section::Defaults
+            | Section::Route(_) => Weight::Fatal,
         };
         self.add(section, at, weight, message);
     }
@@ -97,6 +99,7 @@ impl Check<'_, '_> {
             if top {
                 self.section = match key.name {
                     "gateway" => Section::Gateway,
+                    "retention" => Section::Retention,
                     "defaults" => Section::Defaults,
                     _ => Section::File,
                 };
@@ -119,6 +122,7 @@ impl Check<'_, '_> {
                     route @ Section::Route(_) => route.to_string(),
                     Section::File
                     | Section::Gateway
+                    | Section::Retention
                     | Section::Defaults
                     | Section::Provider(_)
                     | Section::Profile(_)

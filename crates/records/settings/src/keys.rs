@@ -2,7 +2,7 @@
 
 use crate::rule;
 use crate::rule::IdRule;
-use crate::settings::{Api, Busy, DriverChoice};
+use crate::settings::{Api, Busy, DriverChoice, WhenUnknown};
 
 use crate::shape::{Key, Kind, Preset};
 
@@ -12,6 +12,11 @@ pub(crate) const ROOT: &[Key] = &[
         "gateway",
         Kind::Table(GATEWAY),
         "The running gateway itself.",
+    ),
+    Key::new(
+        "retention",
+        Kind::Table(RETENTION),
+        "How long things are kept; `docs/retention.md` says what goes when.",
     ),
     Key::new(
         "defaults",
@@ -71,6 +76,55 @@ const GATEWAY: &[Key] = &[
         "How much is logged: error, warn, info, debug, trace, or a filter such as `info,tidings_agent=debug`. The variable TIDINGS_LOG overrules it.",
     )
     .or(Preset::Text("info")),
+];
+
+/// A hundred years: longer is for ever.
+const MOST_DAYS: i64 = 36_525;
+const MOST_HOURS: i64 = MOST_DAYS * 24;
+
+const RETENTION: &[Key] = &[
+    Key::new(
+        "sent_days",
+        Kind::Integer { least: 1, most: MOST_DAYS },
+        "Messages that are done, with their receipts, keys and attempts.",
+    )
+    .or(Preset::Integer(30)),
+    Key::new(
+        "words_hours",
+        Kind::Integer { least: 0, most: MOST_HOURS },
+        "The words and the file of a part after it was sent, and what a person wrote after it was handled. Only ids, hashes, sizes and times stay. A transcript and the web chat keep their own.",
+    )
+    .or(Preset::Integer(72)),
+    Key::new(
+        "dead_days",
+        Kind::Integer { least: 1, most: MOST_DAYS },
+        "Messages that could not be delivered, whether somebody cared for them or not.",
+    )
+    .or(Preset::Integer(30)),
+    Key::new(
+        "inbox_days",
+        Kind::Integer { least: 7, most: MOST_DAYS },
+        "The keys of events, by which a repeat is known. Some platforms repeat for a week.",
+    )
+    .or(Preset::Integer(7)),
+    Key::new(
+        "ignored_hours",
+        Kind::Integer { least: 0, most: MOST_HOURS },
+        "The text of events that concerned nobody here.",
+    )
+    .or(Preset::Integer(24)),
+    Key::new(
+        "blob_grace_hours",
+        Kind::Integer { least: 0, most: MOST_HOURS },
+        "Files that nothing names: uploads that were never sent, what a crash left behind.",
+    )
+    .or(Preset::Integer(24)),
+    Key::new(
+        "conversations_days",
+        Kind::Integer { least: 0, most: MOST_DAYS },
+        "Transcripts and web chats in which nothing happened since. 0 is for ever.",
+    )
+    .or(Preset::Integer(0)),
 ];
 
 const PROVIDER: &[Key] = &[
@@ -270,10 +324,24 @@ const CHANNEL: &[Key] = &[
     Key::new(
         "busy",
         Kind::Choice(Busy::NAMES),
-        "What a message does while a turn runs: wait, steer it, or end it.",
+        "What a message does while a turn runs: wait for its own, join it, or stop it.",
     )
-    .or(Preset::Text("queue"))
-    .not_yet("a message waits until the running turn has ended"),
+    .or(Preset::Text("queue")),
+    Key::new(
+        "when_unknown",
+        Kind::Choice(WhenUnknown::NAMES),
+        "What becomes of a message of which nobody can find out whether it arrived: sent again with a mark, or held for you.",
+    )
+    .or(Preset::Text("repeat")),
+    Key::new(
+        "messages_per_second",
+        Kind::Integer {
+            least: 1,
+            most: 1_000,
+        },
+        "How many messages a second the service takes from this account in all: 30, or up to 1,000 with a paid broadcast.",
+    )
+    .or(Preset::Integer(30)),
     Key::new("groups", Kind::Table(GROUPS), "Group chats."),
     Key::new(
         "guest",

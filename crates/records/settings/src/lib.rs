@@ -40,6 +40,7 @@ pub use rule::listen_address;
 pub use schema::{reference, schema};
 pub use settings::{
     Access, Api, Busy, Channel, ChannelKind, DriverChoice, GatewaySettings, Groups, Guest,
-    ModelChoice, Profile, Provider, Route, SandboxSettings, Settings, TurnLimits,
+    ModelChoice, Profile, Provider, Retention, Route, SandboxSettings, Settings, TurnLimits,
+    WhenUnknown,
 };
 pub use tree::Source;

@@ -11,6 +11,8 @@ pub enum Section {
     File,
     /// `[gateway]`
     Gateway,
+    /// `[retention]`
+    Retention,
     /// `[defaults]`
     Defaults,
     /// `[providers.NAME]`
@@ -28,6 +30,7 @@ impl fmt::Display for Section {
         match self {
             Self::File => out.write_str("the file"),
             Self::Gateway => out.write_str("[gateway]"),
+            Self::Retention => out.write_str("[retention]"),
             Self::Defaults => out.write_str("[defaults]"),
             Self::Provider(name) => write!(out, "[providers.{name}]"),
             Self::Profile(name) => write!(out, "[profiles.{name}]"),

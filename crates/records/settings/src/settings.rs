@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use sandbox::{Driver, Limits, Mount, Network, Placement, SandboxSpec};
 use waybill::{AccountId, ChatKey, ProfileId, Secret};
@@ -71,12 +72,22 @@ choice! {
 choice! {
     /// What a message does while a turn runs.
     Busy {
-        /// It waits.
+        /// It waits for its own turn.
         Queue = "queue",
-        /// It is handed to the running turn.
+        /// It joins the running turn.
         Steer = "steer",
-        /// It ends the running turn.
+        /// It stops the running turn; its own comes next.
         Interrupt = "interrupt",
+    }
+}
+
+choice! {
+    /// What becomes of a message of which nobody can find out whether it arrived.
+    WhenUnknown {
+        /// It is sent again, marked.
+        Repeat = "repeat",
+        /// It is held for the owner.
+        Hold = "hold",
     }
 }
 
@@ -85,6 +96,8 @@ choice! {
 pub struct Settings {
     /// The running gateway itself.
     pub gateway: GatewaySettings,
+    /// How long things are kept.
+    pub retention: Retention,
     /// Where models are found.
     pub providers: BTreeMap<String, Provider>,
     /// The tenants that can work. A route may lead to one that is not here: then the person is told, and no other profile
@@ -111,6 +124,40 @@ impl Settings {
             .max_by_key(|route| (route.chat.is_some(), route.thread.is_some()))
             .map_or(Some(&channel.profile), |route| Some(&route.profile))
     }
+
+    /// The profile that a route names for this very chat or a thread of it; `None` if no route does.
+    #[must_use]
+    pub fn routed(&self, chat: &ChatKey) -> Option<&ProfileId> {
+        self.channels.get(&chat.account)?;
+        self.routes
+            .iter()
+            .filter(|route| route.chat.is_some() && route.matches(chat))
+            .max_by_key(|route| route.thread.is_some())
+            .map(|route| &route.profile)
+    }
+
+    /// Whether a list of groups or a route names the conversation by its id.
+    #[must_use]
+    pub fn names(&self, chat: &ChatKey) -> bool {
+        let id = chat.conversation.as_str();
+        let access = self
+            .channels
+            .get(&chat.account)
+            .map(|channel| &channel.access);
+        let listed = access.is_some_and(|access| {
+            let mut ids = access
+                .groups
+                .allow
+                .iter()
+                .chain(&access.owner)
+                .chain(&access.allow);
+            ids.any(|listed| listed == id)
+        });
+        let mut routes = self.routes.iter();
+        listed
+            || routes
+                .any(|route| route.channel == chat.account && route.chat.as_deref() == Some(id))
+    }
 }
 
 /// `[gateway]`
@@ -122,6 +169,25 @@ pub struct GatewaySettings {
     pub drain_seconds: u64,
     /// The filter of the log.
     pub log: String,
+}
+
+/// `[retention]`
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retention {
+    /// Messages that are done.
+    pub sent: Duration,
+    /// The words and files of parts that were sent, and of events that were handled.
+    pub words: Duration,
+    /// Messages that could not be delivered.
+    pub dead: Duration,
+    /// Keys of events; at least 7 days (WhatsApp repeats for so long).
+    pub inbox: Duration,
+    /// The text of events that concerned nobody.
+    pub ignored: Duration,
+    /// Files that nothing names.
+    pub blob_grace: Duration,
+    /// Conversations in which nothing happened; `None` is for ever.
+    pub conversations: Option<Duration>,
 }
 
 /// `[providers.NAME]`
@@ -236,8 +302,12 @@ pub struct Channel {
     pub profile: ProfileId,
     /// Who may talk.
     pub access: Access,
-    /// What a message does while a turn runs. Only [`Busy::Queue`] is in force yet.
+    /// What a message does while a turn runs.
     pub busy: Busy,
+    /// What becomes of a message of which nobody can find out whether it arrived.
+    pub when_unknown: WhenUnknown,
+    /// How many messages a second the service takes from this account in all.
+    pub messages_per_second: u32,
     /// Chats that the account is no member of. Not in force yet.
     pub guest: Guest,
 }

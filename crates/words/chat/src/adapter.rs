@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use sandbox::{BlobStore, BlobWriter};
 use waybill::{AccountId, Anchor, ChatKey};
 
-use crate::{Descriptor, Fault, FileHandle, IdempotencyKey, Inbound, Op, Receipt};
+use crate::{Descriptor, Fault, FileHandle, IdempotencyKey, Inbound, Op, Receipt, Step, Way};
 
 /// One event as it came, parsed by itself.
 #[derive(Debug, Clone)]
@@ -72,8 +72,42 @@ pub struct Delivery<'a> {
     pub key: IdempotencyKey,
     /// Whether a mark must say that this may be a repeat.
     pub may_be_repeat: bool,
+    /// In how many phases.
+    pub way: Way,
+    /// The last durable step of those before; `None`: it begins.
+    pub step: Option<&'a Step>,
     /// Whether it may ring.
     pub silent: bool,
+}
+
+/// What an attempt came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Done {
+    /// It can be seen.
+    All(Receipt),
+    /// A step was taken of which nothing can be seen yet but a placeholder. It is made durable; then the next attempt begins,
+    /// with the step.
+    Step(Step),
+}
+
+/// What a platform that can be asked says about an attempt whose answer was lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// It arrived, as this.
+    Present(Receipt),
+    /// It did not.
+    Absent,
+    /// It can't say.
+    Unclear,
+}
+
+/// Who reads a chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readers {
+    /// One person.
+    One,
+    /// Several.
+    Several,
 }
 
 /// What shows while a turn runs. Best effort; the newest wins; never a delivery.
@@ -156,11 +190,28 @@ pub trait ChatAdapter: Send + Sync {
     ///
     /// # Errors
     /// A [`Fault`]; [`crate::FaultKind::Unknown`] whenever bytes left and no definite answer came.
-    async fn deliver(
-        &self,
-        delivery: Delivery<'_>,
-        blobs: &dyn BlobStore,
-    ) -> Result<Receipt, Fault>;
+    async fn deliver(&self, delivery: Delivery<'_>, blobs: &dyn BlobStore) -> Result<Done, Fault>;
+
+    /// Asks what became of an attempt whose answer was lost; only of channels that are [`crate::Grade::Reconcilable`], or
+    /// keyed with a window that has closed.
+    ///
+    /// # Errors
+    /// A [`Fault`] if it could not be asked now.
+    async fn find(&self, delivery: Delivery<'_>) -> Result<Found, Fault> {
+        let _unasked = delivery;
+        Ok(Found::Unclear)
+    }
+
+    /// Takes a placeholder away whose part goes another way or not at all. Best effort.
+    async fn withdraw(&self, chat: &ChatKey, step: &Step) {
+        let _nothing = (chat, step);
+    }
+
+    /// Who reads the chat; decides which of [`crate::Rates`] holds.
+    fn readers(&self, chat: &ChatKey) -> Readers {
+        let _any = chat;
+        Readers::One
+    }
 
     /// Shows the answer so far.
     async fn preview(&self, chat: &ChatKey, preview: Preview);

@@ -47,13 +47,18 @@ pub enum Place {
 }
 
 /// What the event is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InboundKind {
     /// A new message.
     Message,
-    /// A changed message; it never runs a command.
+    /// A changed message, in full; its anchor is that of the message. It never runs a command.
     Edit,
+    /// The platform says that the conversation has another id from now on. Nobody's words.
+    Moved {
+        /// There.
+        to: ChatKey,
+    },
 }
 
 /// The channel's own handle of a file that was not fetched yet.
@@ -126,7 +131,7 @@ pub struct Inbound {
     pub sender: Sender,
     /// In what kind of place.
     pub place: Place,
-    /// New or changed.
+    /// What it is.
     pub kind: InboundKind,
     /// The words; formatting marks as markdown.
     pub text: String,

@@ -18,13 +18,15 @@ mod part;
 mod rich;
 
 pub use adapter::{
-    Accepted, Activity, ChatAdapter, Delivery, DownloadError, Event, Identity, InboundSink,
-    ListenError, Preview, SinkError,
+    Accepted, Activity, ChatAdapter, Delivery, Done, DownloadError, Event, Found, Identity,
+    InboundSink, ListenError, Preview, Readers, SinkError,
 };
-pub use descriptor::{Descriptor, Grade, PhotoRule, Rendering};
+pub use descriptor::{
+    CarrierRule, Descriptor, Grade, PhotoRule, Rate, Rates, Rendering, WhenUnknown,
+};
 pub use fault::{Fault, FaultKind, Receipt, ThrottleScope};
 pub use inbound::{
     FileHandle, FileKind, Inbound, InboundFile, InboundKind, Place, Quoted, Sender, SenderId,
 };
-pub use part::{Body, IdempotencyKey, Op, Shape};
+pub use part::{Body, IdempotencyKey, Op, Shape, Step, Way};
 pub use rich::{RichText, Span, Style};

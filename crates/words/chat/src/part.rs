@@ -27,6 +27,17 @@ impl Body {
             Self::Markdown(text) => text,
         }
     }
+
+    /// The same words without formatting, where there is some that a platform may refuse.
+    #[must_use]
+    pub fn plainer(&self) -> Option<Self> {
+        match self {
+            Self::Rich(rich) if !rich.spans.is_empty() => {
+                Some(Self::Rich(RichText::plain(rich.text.clone())))
+            }
+            Self::Rich(_) | Self::Markdown(_) => None,
+        }
+    }
 }
 
 /// How a file should be shown.
@@ -93,6 +104,63 @@ impl Op {
             Self::Text(_) => None,
             Self::File { artifact, .. } => Some(artifact),
         }
+    }
+}
+
+impl Op {
+    /// The plainer form that is tried once where this one is refused: text without formatting, a photo or a voice note as a
+    /// document. `None`: it is plain already.
+    #[must_use]
+    pub fn plainer(&self) -> Option<Self> {
+        match self {
+            Self::Text(body) => body.plainer().map(Self::Text),
+            Self::File {
+                artifact,
+                shape,
+                caption,
+            } => {
+                let plain = caption.as_ref().and_then(Body::plainer);
+                if *shape == Shape::Document && plain.is_none() {
+                    return None;
+                }
+                Some(Self::File {
+                    artifact: artifact.clone(),
+                    shape: Shape::Document,
+                    caption: plain.or_else(|| caption.clone()),
+                })
+            }
+        }
+    }
+}
+
+/// In how many phases a part is put on the wire. Frozen with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// In one call.
+    #[default]
+    Direct,
+    /// By a placeholder that is edited.
+    Carried,
+}
+
+/// What a finished step of a part in several phases left on the platform: the placeholder's or the upload's id, as the
+/// adapter wrote it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Step(String);
+
+impl Step {
+    /// Takes the adapter's text as it is.
+    #[must_use]
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The adapter's text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
     }
 }
 

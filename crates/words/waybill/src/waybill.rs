@@ -129,8 +129,14 @@ impl Waybill {
         if to.account != self.chat.account {
             return self.clone();
         }
+        // Message ids begin anew where a chat moved to: the anchor would point at somebody else's words.
+        let anchor = self
+            .anchor
+            .clone()
+            .filter(|_anchor| to.conversation == self.chat.conversation);
         Self {
             chat: to,
+            anchor,
             ..self.clone()
         }
     }

@@ -8,6 +8,7 @@ use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value, json};
 
+use crate::guard::is_data;
 use crate::login;
 use crate::openapi::schemas;
 use crate::router::{Door, Route, Surface, Verb, routes};
@@ -39,7 +40,7 @@ fn document(routes: &[Route], cookie: &str) -> Value {
         "info": {
             "title": "Tidings",
             "version": VERSION,
-            "description": "The gateway's own API: what the web chat can do, programs can do. Every refusal is an `Error`.",
+            "description": "The gateway's own API: what the pages can do, programs can do. Every refusal is an `Error`.",
         },
         "servers": [{ "url": "/" }],
         "paths": paths,
@@ -80,7 +81,7 @@ fn operation(route: &Route) -> Option<Value> {
         answers.entry(status.to_string()).or_insert(reference);
     }
     let parameters: Vec<Value> = in_path(route.path)
-        .map(schemas::in_path)
+        .map(|name| schemas::in_path(route.path, name))
         .chain(told.parameters)
         .collect();
     let mut operation = json!({
@@ -119,14 +120,13 @@ fn guarded(route: &Route) -> Vec<u16> {
     if in_path(route.path).next().is_some() {
         statuses.push(400);
     }
-    let data = route.path.starts_with("/api/") || route.path.starts_with("/files/");
-    if data || route.verb == Verb::Post {
+    if is_data(route.path) || route.verb == Verb::Post {
         statuses.push(403);
     }
     statuses
 }
 
-const REFUSALS: [(u16, &str, &str); 8] = [
+const REFUSALS: [(u16, &str, &str); 10] = [
     (
         400,
         "Malformed",
@@ -140,6 +140,7 @@ const REFUSALS: [(u16, &str, &str); 8] = [
     (403, "Foreign", "A browser sent it for another page."),
     (404, "NotFound", "There is no such thing."),
     (408, "Late", "It took too long."),
+    (409, "Conflict", "As things stand it can't be done."),
     (413, "TooLarge", "More than can be taken."),
     (
         421,
@@ -151,6 +152,7 @@ const REFUSALS: [(u16, &str, &str); 8] = [
         "Unavailable",
         "Not now: the store failed, or the gateway starts or stops.",
     ),
+    (507, "NoRoom", "The gateway's disk is full."),
 ];
 
 fn name(status: u16) -> &'static str {
@@ -179,7 +181,7 @@ mod tests {
     use super::*;
 
     /// Routes for people's eyes alone. Everything else is for programs too.
-    const PAGES: [&str; 2] = ["/", "/assets/{build}/{*name}"];
+    const PAGES: [&str; 4] = ["/", "/assets/{build}/{*name}", "/outbox", "/outbox/{id}"];
 
     fn references<'a>(value: &'a Value, found: &mut BTreeSet<&'a str>) {
         match value {

@@ -12,6 +12,6 @@ mod schemas;
 
 pub(crate) use document::serve;
 pub(crate) use operations::{
-    Operation, create, describe, download, enter, events, health, leave, list, messages, ready,
-    say, status, upload,
+    Operation, act, create, describe, download, enter, events, health, leave, list, messages,
+    metrics, parcel, parcels, ready, say, status, upload,
 };

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::openapi::schemas::{one, text, whole};
+use crate::openapi::schemas::{message_id, object, one, states, text, whole};
+use crate::parcels;
 
 /// What can't be read off a route's row.
 pub(crate) struct Operation {
@@ -65,7 +66,9 @@ fn parameter(place: &str, name: &str, schema: &Value, description: &str) -> Valu
 }
 
 pub(crate) fn health() -> Operation {
-    let answers = vec![(200, words("The process lives.", "ok"))];
+    let said = json!({ "type": "string", "pattern": "^(ok|degraded: .+)$" });
+    let lives = "The process lives: `ok`, or `degraded: ` and what is in trouble.";
+    let answers = vec![(200, content(lives, "text/plain", &said))];
     Operation::new("health", "Is it alive? For probes.", answers)
 }
 
@@ -75,6 +78,83 @@ pub(crate) fn ready() -> Operation {
         (503, words("It does not take messages now.", "not ready")),
     ];
     Operation::new("ready", "Does it take messages? For probes.", answers)
+}
+
+pub(crate) fn metrics() -> Operation {
+    let numbers = content("Prometheus text, 0.0.4.", "text/plain", &text());
+    Operation {
+        refusals: vec![503],
+        ..Operation::new(
+            "metrics",
+            "Numbers for a monitor; no chat's id and nobody's words are in them.",
+            vec![(200, numbers)],
+        )
+    }
+}
+
+pub(crate) fn parcels() -> Operation {
+    let next = json!({
+        "oneOf": [message_id(), { "type": "null" }],
+        "description": "To be asked with as `before` for older ones; `null`: there are none.",
+    });
+    let rows = json!({ "type": "array", "items": one("Parcel") });
+    let list = object(&json!({ "messages": rows, "next": next }));
+    let most = json!({ "type": "integer", "minimum": 1, "maximum": parcels::MOST });
+    let query = |name: &str, schema: &Value, description: &str| {
+        parameter("query", name, schema, description)
+    };
+    Operation {
+        parameters: vec![
+            query("state", &states(), "With a part in this state."),
+            query("profile", &text(), "Of this profile."),
+            query("account", &text(), "Of this account."),
+            query(
+                "chat",
+                &text(),
+                "To this conversation, by its id on the platform.",
+            ),
+            query("before", &message_id(), "Older than this one."),
+            query("most", &most, "At most so many; 50 without it."),
+        ],
+        refusals: vec![400],
+        ..Operation::new(
+            "listParcels",
+            "Whatever was sent or shall be sent, newest first.",
+            vec![(200, data("Newest first.", &list))],
+        )
+    }
+}
+
+pub(crate) fn parcel() -> Operation {
+    Operation {
+        refusals: vec![404],
+        ..Operation::new(
+            "showParcel",
+            "One parcel with its whole history.",
+            vec![(200, data("It.", &one("Parcel")))],
+        )
+    }
+}
+
+pub(crate) fn act() -> Operation {
+    let part = json!({ "type": "integer", "minimum": 1 });
+    Operation {
+        parameters: vec![parameter(
+            "query",
+            "part",
+            &part,
+            "Only this part; all of them without it.",
+        )],
+        refusals: vec![404, 409],
+        ..Operation::new(
+            "actOnParcel",
+            "Sends a parcel again, takes it back, or counts it as arrived.",
+            vec![(
+                200,
+                data("What was changed, and what was not.", &one("Acted")),
+            )],
+        )
+    }
 }
 
 pub(crate) fn describe() -> Operation {
@@ -213,7 +293,7 @@ pub(crate) fn upload() -> Operation {
     Operation {
         parameters: vec![parameter("query", "name", &text(), name)],
         body: Some(bytes),
-        refusals: vec![404, 413],
+        refusals: vec![404, 413, 507],
         ..Operation::new("upload", summary, answers)
     }
 }

@@ -1,6 +1,7 @@
 //! The forms of what goes in and out.
 
 use chat_web::LONGEST_TEXT;
+use outbox::{PartState, Verb};
 use serde_json::{Value, json};
 
 use crate::files;
@@ -34,8 +35,37 @@ fn moment() -> Value {
     json!({ "type": "integer", "format": "int64", "description": "Milliseconds since 1970." })
 }
 
+pub(crate) fn message_id() -> Value {
+    json!({ "type": "string", "pattern": "^msg_[0-9a-f]{32}$" })
+}
+
+pub(crate) fn choice(names: &[&str]) -> Value {
+    json!({ "type": "string", "enum": names })
+}
+
+pub(crate) fn states() -> Value {
+    choice(&PartState::ALL.map(PartState::name))
+}
+
+/// This, or `null`.
+fn maybe(mut schema: Value) -> Value {
+    if let Some(kind) = schema.get("type").cloned() {
+        schema["type"] = json!([kind, "null"]);
+        if let Some(names) = schema["enum"].as_array_mut() {
+            names.push(Value::Null);
+        }
+        return schema;
+    }
+    json!({ "oneOf": [schema, { "type": "null" }] })
+}
+
+fn told(mut schema: Value, description: &str) -> Value {
+    schema["description"] = description.into();
+    schema
+}
+
 /// All of these fields.
-fn object(properties: &Value) -> Value {
+pub(crate) fn object(properties: &Value) -> Value {
     let required: Vec<&String> = properties
         .as_object()
         .into_iter()
@@ -51,9 +81,14 @@ fn and_maybe(mut object: Value, name: &str, schema: Value) -> Value {
 }
 
 /// A parameter of a path, by its name there.
-pub(crate) fn in_path(name: &str) -> Value {
+pub(crate) fn in_path(path: &str, name: &str) -> Value {
     let (schema, description) = match name {
+        "id" if path.starts_with("/api/outbox/") => (message_id(), "The parcel."),
         "id" => (text(), "The conversation."),
+        "verb" => (
+            choice(&Verb::ALL.map(Verb::name)),
+            "`retry`: send it (again) at once. `cancel`: don't send it any more. `mark-sent`: it was seen to have arrived.",
+        ),
         "profile" => (text(), "The profile that the file belongs to."),
         "hash" => (hash(), "The file."),
         "name" => (text(), "The name to save it under. Any will do."),
@@ -94,11 +129,18 @@ pub(crate) fn all() -> Value {
             "failed": flag(),
         })),
         "Nothing": object(&json!({})),
+        "Parcel": parcel(),
+        "Part": part(),
+        "Fault": fault(),
+        "Death": death(),
+        "Attempt": attempt(),
+        "Acted": acted(),
     })
 }
 
 fn error() -> Value {
     let codes = [
+        "conflict",
         "host",
         "late",
         "logged_out",
@@ -166,4 +208,99 @@ fn activity() -> Value {
         object(&json!({ "busy": busy })),
         object(&json!({ "step": one("Step") })),
     ] })
+}
+
+/// When, as text: the outbox speaks as the command line does.
+fn instant() -> Value {
+    json!({ "type": "string", "format": "date-time", "description": "RFC 3339, UTC." })
+}
+
+fn parcel() -> Value {
+    object(&json!({
+        "id": message_id(),
+        "state": told(states(), "Of the first part that has not arrived; else `sent`."),
+        "profile": text(),
+        "account": text(),
+        "chat": told(text(), "The conversation's id on the platform."),
+        "thread": maybe(text()),
+        "kind": choice(&["reply", "cron", "task", "notice", "operator"]),
+        "origin": told(text(), "What set it going."),
+        "source": told(text(), "What made it; with `ordinal` unique."),
+        "ordinal": whole(),
+        "turn": maybe(text()),
+        "task": maybe(text()),
+        "parts": many(&one("Part")),
+        "created_at": instant(),
+        "expires_at": instant(),
+    }))
+}
+
+fn part() -> Value {
+    let file = object(&json!({
+        "name": text(), "size": whole(), "mime": text(), "hash": hash(),
+    }));
+    let file = json!({ "oneOf": [file, { "type": "null" }] });
+    object(&json!({
+        "n": told(whole(), "From 1."),
+        "op": choice(&["text", "photo", "document", "voice"]),
+        "text": told(maybe(text()), "Its words, or those under its file. Not to be shown as markup."),
+        "file": told(file, "Its bytes are at `/files/PROFILE/HASH/NAME`."),
+        "state": states(),
+        "tries": told(whole(), "Attempts that count: throttled ones don't."),
+        "receipt": told(maybe(text()), "The platform's id of it."),
+        "fault": maybe(one("Fault")),
+        "next_at": told(maybe(instant()), "Not before then; `null` where it waits for nothing."),
+        "rendition": told(whole(), "0 as it was composed, 1 in a plainer form."),
+        "place": told(whole(), "Its place in its lane."),
+        "way": choice(&["direct", "carried"]),
+        "step": told(maybe(text()), "The last durable step of several."),
+        "may_be_repeat": told(flag(), "It may be seen twice."),
+        "forgotten": told(flag(), "Its words were dropped since."),
+        "death": maybe(one("Death")),
+        "verbs": told(many(&choice(&Verb::ALL.map(Verb::name))), "What can be done with it now."),
+        "attempts": many(&one("Attempt")),
+    }))
+}
+
+fn fault() -> Value {
+    object(&json!({
+        "kind": text(),
+        "code": told(maybe(text()), "The platform's."),
+        "text": told(text(), "What happened."),
+        "meaning": told(text(), "What it means, and what to do."),
+        "wait_ms": told(maybe(whole()), "The platform asked to wait so long."),
+        "scope": maybe(choice(&["part", "lane", "account"])),
+    }))
+}
+
+fn death() -> Value {
+    object(&json!({
+        "reason": text(),
+        "at": instant(),
+        "notice": told(maybe(message_id()), "The parcel that tells of it."),
+        "resolution": maybe(choice(&Verb::ALL.map(Verb::name))),
+        "resolved_at": maybe(instant()),
+    }))
+}
+
+fn attempt() -> Value {
+    object(&json!({
+        "n": told(whole(), "From 1."),
+        "started_at": instant(),
+        "ended_at": told(maybe(instant()), "`null` while it runs, and where a crash cut it off."),
+        "outcome": told(maybe(text()), "`sent`, `step`, `crashed`, or a fault's kind."),
+        "detail": told(maybe(text()), "The platform's status and words."),
+    }))
+}
+
+fn acted() -> Value {
+    let touched = object(&json!({
+        "part": whole(), "state": states(), "why": told(maybe(text()), "Why it was left."),
+    }));
+    object(&json!({
+        "id": message_id(),
+        "verb": choice(&Verb::ALL.map(Verb::name)),
+        "changed": told(many(&touched), "With the state that they have now."),
+        "left": told(many(&touched), "With the state that forbids it."),
+    }))
 }

@@ -10,6 +10,9 @@ use tidings_admin as admin;
 
 mod access;
 mod files;
+mod metrics;
 mod openapi;
+mod parcels;
+mod shelf;
 mod talk;
 mod world;

@@ -6,7 +6,10 @@ use chat::{Activity, Body, ChatAdapter as _, Op, Preview};
 use serde_json::{Value, json};
 use testkit::http::{Answer, Ask};
 
+use crate::parcels::{throttled, unlucky};
+use crate::shelf::id as id_of;
 use crate::world::{LIMIT, World};
+use waybill::Clock as _;
 
 async fn description(world: &World) -> Value {
     let answer = world.send(Ask::get("/api/openapi.json")).await;
@@ -139,6 +142,9 @@ struct Try {
 const MESSAGES: &str = "/api/conversations/{id}/messages";
 const EVENTS: &str = "/api/conversations/{id}/events";
 const FILES: &str = "/api/conversations/{id}/files";
+const OUTBOX: &str = "/api/outbox";
+const PARCEL: &str = "/api/outbox/{id}";
+const ACT: &str = "/api/outbox/{id}/{verb}";
 const FILE: &str = "/files/{profile}/{hash}/{name}";
 
 /// Good and bad requests to every operation; events apart, for a stream does not end.
@@ -160,6 +166,11 @@ async fn tries(world: &World, cookie: &str) -> Vec<Try> {
     world.say(cookie, &id, &said).await;
     let answered = Op::Text(Body::Markdown("**yes**".into()));
     world.deliver(&id, &answered, 1).await.unwrap();
+
+    let now = world.clock.now();
+    let parcel = world.shelf.put(unlucky(now));
+    let waiting = world.shelf.put(throttled(now));
+    let act = |rest: &str| Ask::post(format!("/api/outbox/{parcel}/{rest}"));
 
     let get = |path: &'static str, at: String, status: u16| Try {
         verb: "get",
@@ -221,6 +232,17 @@ async fn tries(world: &World, cookie: &str) -> Vec<Try> {
         post(FILES, Ask::post(format!("{files}&name=c")).body("x"), 400),
         post(FILES, Ask::post("/api/conversations/nowhere/files"), 404),
         post(FILES, Ask::post(&files).body(large), 413),
+        get("/metrics", "/metrics".into(), 200),
+        get(OUTBOX, "/api/outbox".into(), 200),
+        get(OUTBOX, "/api/outbox?most=1".into(), 200),
+        get(OUTBOX, "/api/outbox?state=lost".into(), 400),
+        get(PARCEL, format!("/api/outbox/{waiting}"), 200),
+        get(PARCEL, "/api/outbox/7".into(), 400),
+        get(PARCEL, format!("/api/outbox/{}", id_of(70)), 404),
+        post(ACT, act("retry?part=1"), 200),
+        post(ACT, act("mark-sent?part=1"), 409),
+        post(ACT, act("destroy"), 404),
+        post(ACT, act("retry?part=x"), 400),
         get(FILE, url(&stored), 200),
         get(FILE, url(&plain), 200),
         Try {
@@ -346,7 +368,7 @@ async fn the_events_have_the_forms_that_are_described() {
 
 /// The path with something that fits in each place.
 fn filled(path: &str) -> String {
-    ["{id}", "{profile}", "{hash}", "{name}"]
+    ["{id}", "{verb}", "{profile}", "{hash}", "{name}"]
         .iter()
         .fold(path.to_owned(), |path, part| path.replace(part, "x"))
 }

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use crate::admin;
+use crate::shelf::Shelf;
 use async_trait::async_trait;
 use chat::{
     Accepted, ChatAdapter as _, Delivery, Event, Fault, IdempotencyKey, Inbound, InboundSink, Op,
@@ -18,7 +19,7 @@ use testkit::http::{Answer, Ask};
 use testkit::visible::{MemoryAccess, MemoryVisible};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use waybill::{AccountId, ChatKey, Conversation, ProfileId};
+use waybill::{AccountId, ChatKey, Clock as _, Conversation, ProfileId};
 
 pub(crate) const LIMIT: u64 = 100_000;
 
@@ -69,6 +70,24 @@ impl admin::StatusPort for Standing {
             channels: Vec::new(),
         }
     }
+
+    fn accounts(&self) -> Vec<admin::AccountHealth> {
+        let of = |name: &str, up| admin::AccountHealth {
+            account: AccountId::parse(name).unwrap(),
+            up,
+        };
+        vec![of("bot", true), of("quiet", false)]
+    }
+}
+
+/// An inbox that put this many events aside.
+pub(crate) const POISONED: u64 = 3;
+
+#[async_trait]
+impl admin::InboxPort for Standing {
+    async fn poisoned(&self) -> Result<u64, session::StoreError> {
+        Ok(POISONED)
+    }
 }
 
 pub(crate) fn profile() -> ProfileId {
@@ -81,6 +100,7 @@ pub(crate) struct World {
     pub(crate) access: Arc<MemoryAccess>,
     pub(crate) blobs: Arc<MemoryBlobs>,
     pub(crate) clock: Arc<ManualClock>,
+    pub(crate) shelf: Arc<Shelf>,
     inbox: Arc<Inbox>,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinSet<()>,
@@ -93,6 +113,7 @@ impl World {
         let blobs = Arc::new(MemoryBlobs::default());
         let access = Arc::new(MemoryAccess::default());
         let clock = Arc::new(ManualClock::default());
+        let shelf = Arc::new(Shelf::default());
         let web = Web::new(
             chat_web::Options {
                 account: AccountId::parse("web").unwrap(),
@@ -115,6 +136,10 @@ impl World {
             visible,
             access: access.clone(),
             blobs: blobs.clone(),
+            outbox: shelf.clone(),
+            inbox: Arc::new(Standing),
+            tally: shelf.clone(),
+            started_at: clock.now(),
             clock: clock.clone(),
             ids: Arc::new(CountingIds::default()),
             status: Arc::new(Standing),
@@ -141,6 +166,7 @@ impl World {
             access,
             blobs,
             clock,
+            shelf,
             inbox,
             stop: Some(stop),
             serving,
@@ -230,9 +256,14 @@ impl World {
             op,
             key,
             may_be_repeat: false,
+            way: chat::Way::Direct,
+            step: None,
             silent: false,
         };
-        self.web.deliver(delivery, self.blobs.as_ref()).await
+        match self.web.deliver(delivery, self.blobs.as_ref()).await? {
+            chat::Done::All(receipt) => Ok(receipt),
+            chat::Done::Step(step) => panic!("the web chat has no steps: {step:?}"),
+        }
     }
 
     pub(crate) fn heard(&self) -> Vec<Inbound> {

@@ -26,6 +26,8 @@ pub(crate) struct Browser {
 pub(crate) enum Screen {
     /// 1280 by 860.
     Desk,
+    /// The same, for somebody who prefers dark pages.
+    Night,
     /// 390 by 844.
     Phone,
 }
@@ -68,6 +70,11 @@ impl Browser {
                 folder.path().join("profile").display()
             ),
             "--window-size=1280,860",
+            if screen == Screen::Night {
+                "--force-dark-mode"
+            } else {
+                "--no-pings"
+            },
         ];
         let downloads = folder.path().join("downloads");
         std::fs::create_dir(&downloads).unwrap();

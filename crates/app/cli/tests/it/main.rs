@@ -7,10 +7,21 @@
 )]
 
 mod browser;
+mod busy;
+mod carrying;
+mod crash;
 mod delivery;
+mod disk;
+mod edits;
+mod events;
 mod newcomer;
+mod outbox_page;
+mod outbox_verbs;
 mod outside;
 mod page;
 mod producers_bytes;
+mod retention;
+mod streaming;
 mod turns;
+mod upgrade;
 mod world;

@@ -183,6 +183,11 @@ async fn t3_a_model_that_misbehaves_ends_in_a_sentence_and_nothing_runs_from_a_c
             vec![Turn::text(""), Turn::text(" \n")],
             "⚠ I could not answer: the model gave an empty answer.",
         ),
+        // Nothing that could be seen.
+        (
+            vec![Turn::text("\u{200b}"), Turn::text("\u{feff}\n")],
+            "⚠ I could not answer: the model gave an empty answer.",
+        ),
         (
             vec![
                 Turn::empty()

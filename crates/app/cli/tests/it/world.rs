@@ -166,6 +166,14 @@ impl Gateway {
         self.child.kill().await.unwrap();
     }
 
+    /// Waits until it has ended by itself.
+    pub(crate) async fn died(mut self) {
+        tokio::time::timeout(PATIENCE, self.child.wait())
+            .await
+            .expect("the gateway lives")
+            .unwrap();
+    }
+
     /// SIGTERM, and the end that it comes to by itself.
     pub(crate) async fn terminate(mut self) -> std::process::ExitStatus {
         let told = Command::new("kill")
@@ -253,6 +261,99 @@ impl Pair {
 
     pub(crate) async fn up(&self) -> Gateway {
         Gateway::start(&self.home, &[("TOKEN_A", A), ("TOKEN_B", B)]).await
+    }
+
+    /// A gateway that dies at a failpoint (`docs/crash-matrix.md`).
+    pub(crate) async fn up_to(&self, failpoint: &str) -> Gateway {
+        let environment = [
+            ("TOKEN_A", A),
+            ("TOKEN_B", B),
+            ("TIDINGS_FAILPOINT", failpoint),
+        ];
+        Gateway::start(&self.home, &environment).await
+    }
+
+    /// A gateway that dies at a failpoint as it starts, with or without having said that it serves.
+    pub(crate) async fn start_and_die(&self, failpoint: &str) {
+        let mut command = tidings();
+        command
+            .args(["up", "--json", "--listen", "127.0.0.1:0", "--home"])
+            .arg(self.home.path())
+            .envs([
+                ("TOKEN_A", A),
+                ("TOKEN_B", B),
+                ("TIDINGS_FAILPOINT", failpoint),
+            ]);
+        let output = tokio::time::timeout(PATIENCE, command.output())
+            .await
+            .expect("the gateway lives")
+            .unwrap();
+        let log = String::from_utf8_lossy(&output.stderr);
+        assert!(log.contains("failpoint reached"), "{log}");
+    }
+
+    /// Another line for the account of bot A.
+    pub(crate) fn set(&self, line: &str) {
+        let path = self.home.path().join("tidings.toml");
+        let config = std::fs::read_to_string(path).unwrap();
+        let config = config.replace("[channels.a]\n", &format!("[channels.a]\n{line}\n"));
+        self.home.write_config(&config);
+    }
+
+    /// Where commands of a profile run.
+    pub(crate) fn workspace(&self, profile: &str) -> PathBuf {
+        self.home.path().join(format!(
+            "profiles/{profile}/sandboxes/profile.{profile}/workspace"
+        ))
+    }
+
+    /// Waits until a command has made a file.
+    pub(crate) async fn made(&self, profile: &str, file: &str) {
+        let path = self.workspace(profile).join(file);
+        let made = async {
+            while !path.exists() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, made)
+            .await
+            .expect("the command did not begin");
+    }
+
+    /// What the person's messages to a model were, in order, of the last request.
+    pub(crate) fn told_model(&self) -> Vec<String> {
+        let last = self.model.requests().last().unwrap().clone();
+        let people = last.messages().into_iter();
+        people
+            .filter(|message| message["role"] == "user")
+            .map(|message| match message["content"].as_str() {
+                Some(text) => text.to_owned(),
+                None => message["content"].to_string(),
+            })
+            .collect()
+    }
+
+    /// Waits for a notice at home that says this; returns how many do.
+    pub(crate) async fn noticed(&self, what: &str) -> usize {
+        let noticed = async {
+            loop {
+                let mut count = 0;
+                for row in self.home.objects(&["outbox", "list"]).await {
+                    if row["kind"] != "notice" {
+                        continue;
+                    }
+                    let id = row["id"].as_str().unwrap().to_owned();
+                    let shown = self.home.objects(&["outbox", "show", &id]).await;
+                    count += usize::from(format!("{shown:?}").contains(what));
+                }
+                if count > 0 {
+                    return count;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, noticed)
+            .await
+            .expect("the owner was not told")
     }
 
     /// What the model of a profile does next.

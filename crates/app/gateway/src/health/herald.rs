@@ -4,15 +4,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox::{Draft, Envelope, MessageKind, OutboxStore, Outlet, compose};
-use session::{ConversationRow, VisibleLog};
+use outbox::OutboxStore;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use waybill::{
-    AccountId, ChatKey, Clock, Conversation, Ids, MessageId, ProfileId, ProfileScope, Waybill,
-};
+use waybill::{AccountId, ChatKey, Conversation, Ids, ProfileId};
 
 use super::board::{Change, Changes, State};
+use super::crier::{Crier, Word};
 
 /// Between two notices of an account's trouble.
 const BETWEEN: Duration = Duration::from_secs(5 * 60);
@@ -27,16 +25,12 @@ pub(crate) fn home_chat(web: &AccountId, profile: &ProfileId) -> Option<ChatKey>
 
 /// Tells the owner of changes.
 pub(crate) struct Herald {
-    pub(crate) install: String,
-    pub(crate) web: AccountId,
     /// Each account's own profile: its owner is told.
     pub(crate) profiles: HashMap<AccountId, ProfileId>,
-    /// Every profile that answers somewhere, and so may have something to be told.
+    /// Every profile: each may have something to be told.
     pub(crate) homes: BTreeSet<ProfileId>,
     pub(crate) outbox: Arc<dyn OutboxStore>,
-    pub(crate) visible: Arc<dyn VisibleLog>,
-    pub(crate) outlet: Arc<dyn Outlet>,
-    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) crier: Arc<Crier>,
     pub(crate) ids: Arc<dyn Ids>,
 }
 
@@ -136,16 +130,7 @@ impl Herald {
     /// Makes the conversations in which owners read notices.
     pub(crate) async fn prepare(&self) -> Result<(), outbox::StoreError> {
         for profile in &self.homes {
-            let Some(chat) = home_chat(&self.web, profile) else {
-                continue;
-            };
-            let row = ConversationRow {
-                conversation: chat.conversation,
-                profile: profile.clone(),
-                title: "Notices".to_owned(),
-                touched_at: self.clock.now(),
-            };
-            self.visible.open(row).await?;
+            self.crier.open(profile).await?;
         }
         Ok(())
     }
@@ -187,37 +172,14 @@ impl Herald {
         let Some(profile) = self.profiles.get(account) else {
             return;
         };
-        let Some(chat) = home_chat(&self.web, profile) else {
-            return;
+        let name = format!("account:{account}");
+        let word = Word {
+            source: &format!("{name}:{}", self.ids.uuid().simple()),
+            sentence: &sentence,
+            replaces: Some(&name),
         };
-        let Some(descriptor) = self.outlet.descriptor(&self.web) else {
-            return;
-        };
-        let waybill = Waybill::operator(&ProfileScope::enter(profile.clone()), chat);
-        let id = MessageId::fresh(self.ids.as_ref());
-        let now = self.clock.now();
-        let envelope = Envelope {
-            id,
-            install: &self.install,
-            waybill: &waybill,
-            kind: MessageKind::Notice,
-            source: &format!("account:{account}:{id}"),
-            ordinal: 0,
-            descriptor: &descriptor,
-            now,
-        };
-        let notice = compose(
-            envelope,
-            Draft {
-                notes: vec![sentence],
-                ..Draft::default()
-            },
-        );
-        match self.outbox.enqueue(notice.into_iter().collect(), now).await {
-            Ok(claimed) => self.outlet.carry(claimed),
-            Err(error) => {
-                tracing::error!(%account, %error, "a notice to the owner could not be stored")
-            }
+        if let Err(error) = self.crier.tell(profile, word).await {
+            tracing::error!(%account, %error, "a notice to the owner could not be stored");
         }
     }
 }

@@ -1,11 +1,14 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use chat::{Activity, Descriptor, Fault, FaultKind, Grade, Op, Preview, Rendering};
+use chat::{
+    Activity, Descriptor, Fault, FaultKind, Grade, Op, Preview, Rates, Rendering, WhenUnknown,
+};
 use outbox::{
-    Claimed, ListFilter, MessageRow, NewMessage, OutboxStore, Outlet, Settlement, StoreError,
+    Acted, Aside, Claimed, Claims, ListFilter, MessageRow, NewMessage, Notice, OutboxStore, Outlet,
+    QueueDepth, Settlement, StoreError, Turnstile, Verb,
 };
 use session::VisibleLog as _;
 use testkit::clock::{CountingIds, ManualClock};
@@ -35,6 +38,7 @@ fn conflict() -> Fault {
 #[derive(Default)]
 struct Post {
     told: Mutex<Vec<String>>,
+    replaces: Mutex<Vec<Option<String>>>,
     opened: Mutex<usize>,
 }
 
@@ -50,11 +54,15 @@ impl Post {
 
 #[async_trait]
 impl OutboxStore for Post {
+    fn use_turnstile(&self, _turnstile: Arc<dyn Turnstile>) {}
+
     async fn enqueue(
         &self,
         messages: Vec<NewMessage>,
         _now: Timestamp,
     ) -> Result<Vec<Claimed>, StoreError> {
+        let names = messages.iter().map(|message| message.replaces.clone());
+        self.replaces.lock().unwrap().extend(names);
         for part in messages.into_iter().flat_map(|message| message.parts) {
             let Op::Text(body) = part.op else {
                 panic!("{:?}", part.op);
@@ -69,7 +77,7 @@ impl OutboxStore for Post {
         Ok(())
     }
 
-    async fn claim(&self, _now: Timestamp, _most: usize) -> Result<Vec<Claimed>, StoreError> {
+    async fn claim(&self, _now: Timestamp, _most: usize) -> Result<Claims, StoreError> {
         Err(StoreError::Closed)
     }
 
@@ -77,11 +85,34 @@ impl OutboxStore for Post {
         Err(StoreError::Closed)
     }
 
-    async fn recover(&self, _now: Timestamp) -> Result<usize, StoreError> {
+    async fn recover(
+        &self,
+        _now: Timestamp,
+        _settle: HashMap<AccountId, Duration>,
+    ) -> Result<usize, StoreError> {
         Err(StoreError::Closed)
     }
 
-    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
+    async fn act(
+        &self,
+        _id: MessageId,
+        _part: Option<u32>,
+        _verb: Verb,
+        _now: Timestamp,
+    ) -> Result<Option<Acted>, StoreError> {
+        Err(StoreError::Closed)
+    }
+
+    async fn set_aside(&self) -> Result<Vec<Aside>, StoreError> {
+        Err(StoreError::Closed)
+    }
+
+    async fn told_of(
+        &self,
+        _aside: Aside,
+        _notice: Option<Notice>,
+        _now: Timestamp,
+    ) -> Result<Vec<Claimed>, StoreError> {
         Err(StoreError::Closed)
     }
 
@@ -92,6 +123,10 @@ impl OutboxStore for Post {
     }
 
     async fn show(&self, _id: MessageId) -> Result<Option<MessageRow>, StoreError> {
+        Err(StoreError::Closed)
+    }
+
+    async fn depths(&self) -> Result<Vec<QueueDepth>, StoreError> {
         Err(StoreError::Closed)
     }
 }
@@ -109,7 +144,11 @@ impl Outlet for Post {
             voice: Vec::new(),
             previews: false,
             typing_seconds: None,
-            grade: Grade::Keyed,
+            grade: Grade::Keyed { window: None },
+            settle: Duration::ZERO,
+            carrier: None,
+            rates: Rates::unlimited(64),
+            when_unknown: WhenUnknown::Repeat,
         })
     }
 
@@ -122,14 +161,19 @@ impl Outlet for Post {
 
 fn herald(post: &Arc<Post>, visible: &Arc<MemoryVisible>) -> Herald {
     Herald {
-        install: "test".to_owned(),
-        web: name("web"),
         profiles: [(name("bot"), profile("work"))].into(),
         homes: BTreeSet::from([profile("work"), profile("routed")]),
         outbox: post.clone(),
-        visible: visible.clone(),
-        outlet: post.clone(),
-        clock: Arc::new(ManualClock::default()),
+        crier: Arc::new(Crier {
+            install: "test".to_owned(),
+            web: name("web"),
+            first: Some(profile("work")),
+            outbox: post.clone(),
+            visible: visible.clone(),
+            outlet: post.clone(),
+            clock: Arc::new(ManualClock::default()),
+            ids: Arc::new(CountingIds::default()),
+        }),
         ids: Arc::new(CountingIds::default()),
     }
 }
@@ -182,6 +226,20 @@ async fn trouble_is_told_at_once_and_its_end_when_it_has_lasted() {
         assert_eq!(seen.after(59).await, ["revoked"]);
         assert_eq!(seen.after(1).await, ["revoked", "well"]);
         assert_eq!(seen.after(3600).await, ["revoked", "well"]);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_words_about_an_account_that_wait_the_newest_wins() {
+    watched(|seen| async move {
+        seen.sign(Side::Hears, Err(revoked()));
+        seen.after(0).await;
+        seen.sign(Side::Hears, Ok(()));
+        assert_eq!(seen.after(60).await, ["revoked", "well"]);
+        let names = seen.post.replaces.lock().unwrap().clone();
+        let name = Some("account:bot".to_owned());
+        assert_eq!(names, [name.clone(), name]);
     })
     .await;
 }

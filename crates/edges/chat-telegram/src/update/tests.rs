@@ -135,11 +135,29 @@ fn updates_that_concern_nobody() {
         json!({"update_id": 1, "something_new": {"id": 5}}),
         json!({"update_id": 1}),
         json!({"update_id": 1, "message": message(json!({"new_chat_title": "x"}))}),
-        json!({"update_id": 1, "message": in_group(json!({"migrate_to_chat_id": -1_009}))}),
         json!({"update_id": 1, "message": message(json!({"text": "x", "chat": {"id": -1_007, "type": "channel", "title": "News"}}))}),
         json!({"update_id": 1, "message": message(json!({"text": ""}))}),
     ] {
         assert_eq!(read(&update).parsed, Ok(None), "{update}");
+    }
+}
+
+#[test]
+fn a_group_that_became_a_supergroup_says_the_same_from_both_sides() {
+    let group = json!({"id": -45, "type": "group", "title": "Team"});
+    let old = heard(message(
+        json!({"chat": group, "migrate_to_chat_id": -1_009_000_000_001_i64}),
+    ));
+    // The new one's word has nobody's name on it.
+    let mut new = in_group(json!({"migrate_from_chat_id": -45}));
+    new["chat"]["id"] = (-1_009_000_000_001_i64).into();
+    new.as_object_mut().unwrap().remove("from");
+    for moved in [old, heard(new)] {
+        assert_eq!(moved.chat.to_string(), "home-bot:-45");
+        let InboundKind::Moved { to } = moved.kind else {
+            panic!("{:?}", moved.kind)
+        };
+        assert_eq!(to.to_string(), "home-bot:-1009000000001");
     }
 }
 

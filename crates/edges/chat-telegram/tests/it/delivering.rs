@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chat::{
-    Activity, Body, ChatAdapter, Delivery, Fault, IdempotencyKey, Op, Receipt, RichText, Shape,
-    Span, Style,
+    Activity, Body, ChatAdapter, Delivery, Done, Fault, IdempotencyKey, Op, Receipt, RichText,
+    Shape, Span, Style, Way,
 };
 use sandbox::{ArtifactRef, BlobError, BlobReader, BlobStore, BlobWriter, ContentHash, Taken};
 use serde_json::json;
@@ -57,7 +57,17 @@ fn delivery<'a>(chat: &'a ChatKey, op: &'a Op) -> Delivery<'a> {
         op,
         key: IdempotencyKey::new([0; 16]),
         may_be_repeat: false,
+        way: Way::Direct,
+        step: None,
         silent: false,
+    }
+}
+
+/// What was made in one call.
+fn all(done: Done) -> Receipt {
+    match done {
+        Done::All(receipt) => receipt,
+        Done::Step(step) => panic!("in one call there are no steps: {step:?}"),
     }
 }
 
@@ -71,6 +81,7 @@ async fn send(
         .telegram(|_| ())
         .deliver(delivery(chat, op), blobs)
         .await
+        .map(all)
 }
 
 #[tokio::test]
@@ -425,7 +436,7 @@ async fn a_file_that_breaks_on_our_side_shows_nothing_and_may_be_tried_again() {
     )
     .await
     .unwrap_err();
-    assert_eq!(fault.kind.name(), "not_sent", "{fault:?}");
+    assert_eq!(fault.kind.name(), "temp_reject", "{fault:?}");
     assert!(world.fake.chat(TOKEN, ANN).is_empty());
 }
 

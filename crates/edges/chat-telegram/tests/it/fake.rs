@@ -146,7 +146,7 @@ async fn the_fake_refuses_what_the_platform_refuses() {
         (
             "editMessageText",
             json!({"chat_id": ANN, "message_id": said.message_id, "text": "x"}),
-            "message to edit not found",
+            "message can't be edited",
         ),
         ("getFile", json!({"file_id": "nothing"}), "wrong file_id"),
     ];

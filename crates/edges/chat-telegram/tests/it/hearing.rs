@@ -90,12 +90,17 @@ async fn an_answer_to_our_own_message_is_meant_for_us() {
         op: &op,
         key: chat::IdempotencyKey::new([0; 16]),
         may_be_repeat: false,
+        way: chat::Way::Direct,
+        step: None,
         silent: false,
     };
     let receipt = telegram
         .deliver(delivery, &MemoryBlobs::default())
         .await
         .unwrap();
+    let chat::Done::All(receipt) = receipt else {
+        panic!("in one call there are no steps: {receipt:?}");
+    };
     let ours = receipt.as_str().parse().unwrap();
     world
         .fake

@@ -8,6 +8,7 @@
     reason = "a test that can't set up its world should stop"
 )]
 
+mod carrying;
 mod delivering;
 mod fake;
 mod hearing;

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::{
-    Accepted, Activity, Body, ChatAdapter as _, Delivery, DownloadError, Event, Fault, FaultKind,
-    FileHandle, IdempotencyKey, InboundSink, Op, Preview, Shape, SinkError,
+    Accepted, Activity, Body, ChatAdapter as _, Delivery, Done, DownloadError, Event, Fault,
+    FaultKind, FileHandle, IdempotencyKey, InboundSink, Op, Preview, Shape, SinkError, Way,
 };
 use sandbox::{ArtifactRef, BlobStore as _, Taken};
 use session::{ConversationRow, VisibleAuthor, VisibleLog as _};
@@ -155,9 +155,14 @@ impl World {
             op,
             key,
             may_be_repeat: false,
+            way: Way::Direct,
+            step: None,
             silent: false,
         };
-        self.web.deliver(delivery, self.blobs.as_ref()).await
+        match self.web.deliver(delivery, self.blobs.as_ref()).await? {
+            Done::All(receipt) => Ok(receipt),
+            Done::Step(step) => panic!("the web chat takes no steps: {step:?}"),
+        }
     }
 }
 

@@ -251,8 +251,14 @@ async fn a_fork_bomb_ends_with_its_time() {
         started.elapsed()
     );
     // It may have needed the container's death; the next command finds it alive and alone.
-    let left = bench.say("ls -d /proc/[0-9]* | wc -l").await;
-    assert!(left.trim().parse::<u32>().unwrap() < 10, "{left}");
+    // On a busy machine the last of the bomb need a moment to be gone.
+    loop {
+        let left = bench.say("ls -d /proc/[0-9]* | wc -l").await;
+        if left.trim().parse::<u32>().is_ok_and(|left| left < 10) {
+            break;
+        }
+        assert!(started.elapsed() < Duration::from_secs(30), "{left}");
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,9 @@
 //!
 //! Bytes are written to a hidden file beside their place, hashed on the way, synced, and moved there in one step.
 
+mod aged;
 mod mime;
+mod pins;
 mod writer;
 
 use std::collections::HashSet;
@@ -20,10 +22,12 @@ use waybill::ProfileId;
 
 use crate::error::OpenError;
 use crate::open::folder_for_us;
+pub(crate) use aged::{Aged, Removed};
+use pins::Pins;
 use writer::Writer;
 
 /// What unfinished files begin with.
-const UNFINISHED: &str = ".tmp-";
+pub(crate) const UNFINISHED: &str = ".tmp-";
 
 /// Bytes handed out at once.
 const PIECE: usize = 64 << 10;
@@ -38,6 +42,7 @@ struct Shelves {
     count: AtomicU64,
     /// Folders whose names are known to be durable: at most 257 a profile.
     durable: Mutex<HashSet<PathBuf>>,
+    pins: Pins,
 }
 
 impl Shelves {
@@ -73,10 +78,13 @@ impl DiskBlobs {
     /// If the folder can't be made.
     pub fn open(folder: &Path) -> io::Result<Self> {
         folder_for_us(folder)?;
+        // Their name lasts as long as what is put into them.
+        fs::File::open(fs::canonicalize(folder)?.parent().unwrap_or(folder))?.sync_all()?;
         Ok(Self(Arc::new(Shelves {
             folder: folder.to_owned(),
             count: AtomicU64::new(0),
             durable: Mutex::new(HashSet::new()),
+            pins: Pins::default(),
         })))
     }
 
@@ -149,13 +157,18 @@ impl BlobStore for DiskBlobs {
         hash: &ContentHash,
     ) -> Result<(u64, Box<dyn BlobReader>), BlobError> {
         let (_, path) = place(&self.0.folder.join(profile.as_str()), hash);
-        let file = tokio::fs::File::open(path).await.map_err(|error| {
+        let shelves = Arc::clone(&self.0);
+        let opened = tokio::task::spawn_blocking(move || shelves.pins.open(&path))
+            .await
+            .map_err(|error| BlobError::Io(io::Error::other(error)))?;
+        let file = opened.map_err(|error| {
             if error.kind() == io::ErrorKind::NotFound {
                 BlobError::Missing
             } else {
                 trouble(error)
             }
         })?;
+        let file = tokio::fs::File::from_std(file);
         let size = file.metadata().await.map_err(trouble)?.len();
         Ok((
             size,

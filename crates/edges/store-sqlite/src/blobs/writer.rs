@@ -75,19 +75,17 @@ impl BlobWriter for Writer {
         let hash = ContentHash::new(*self.hasher.finalize().as_bytes());
         let (folder, path) = place(&self.shelf, &hash);
         self.shelves.make(&folder).await.map_err(trouble)?;
-        // A file of another length under this hash was damaged by the disk: the good bytes take its place.
-        let there = fs::metadata(&path)
-            .await
-            .is_ok_and(|file| file.len() == self.size);
-        if !there && let Some(draft) = self.draft.0.take() {
+        self.shelves.pins.pin(&path);
+        // Also where the bytes are there already: a file that the disk damaged is mended, and one that nobody named is young.
+        if let Some(draft) = self.draft.0.take() {
             let moved = fs::rename(&draft, &path).await;
             if moved.is_err() {
                 self.draft.0 = Some(draft);
             }
             moved.map_err(trouble)?;
         }
-        // Also where the bytes were there: whoever moved them may not have synced the folder yet.
         sync_folder(&folder).await.map_err(trouble)?;
+        failpoint::point("C3b");
         Ok(Blob {
             hash,
             size: self.size,

@@ -2,7 +2,7 @@
 
 use outbox::PartState;
 use rusqlite::params;
-use waybill::{AccountId, ChatKey, Conversation, Thread, Timestamp};
+use waybill::{ChatKey, Conversation, Thread, Timestamp};
 
 use crate::desk::Desk;
 use crate::error::Trouble;
@@ -59,6 +59,11 @@ fn exact(desk: &Desk<'_>, chat: &ChatKey) -> Result<(Lane, Option<Lane>), Troubl
         params![account, chat.conversation.as_str(), thread],
     )?;
     Ok((lane, None))
+}
+
+/// The lane itself, or where the platform moved its chat to.
+pub(super) fn follow(desk: &Desk<'_>, lane: Lane) -> Result<Lane, Trouble> {
+    of(desk, &chat(desk, lane)?)
 }
 
 /// Points one chat's lane to another's for all that comes. The other one is an end from now on, so no circle can form.
@@ -126,8 +131,9 @@ pub(super) fn recompute(desk: &Desk<'_>, lane: Lane) -> Result<(), Trouble> {
     let ready = head(desk, lane)?
         .filter(|head| head.state != PartState::Sending)
         .map(|head| head.next_at);
+    // Of a time and none, SQLite's max is none: nothing open is not ready.
     desk.run(
-        "UPDATE lane SET ready_at = ?2 WHERE id = ?1",
+        "UPDATE lane SET ready_at = max(?2, not_before) WHERE id = ?1",
         params![lane, ready],
     )?;
     if ready.is_some() {
@@ -136,15 +142,77 @@ pub(super) fn recompute(desk: &Desk<'_>, lane: Lane) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Whether the lane's account has to wait.
-pub(super) fn is_gated(desk: &Desk<'_>, lane: Lane, now: Timestamp) -> Result<bool, Trouble> {
-    let until: Option<i64> = desk.first(
-        "SELECT max(a.throttled_until, a.resting_until) FROM lane l JOIN account a ON a.account = l.account
-         WHERE l.id = ?1",
+/// Whether the lane's account lets an attempt begin.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// It does.
+    Open,
+    /// Its rest is over: this attempt finds out whether it works again.
+    Probe,
+    /// It has to wait.
+    Closed,
+}
+
+/// How long others wait for what a probe finds out, in milliseconds: longer than an attempt without a file may take.
+const PROBE_MS: i64 = 75_000;
+
+pub(super) fn entry(desk: &Desk<'_>, lane: Lane, now: Timestamp) -> Result<Entry, Trouble> {
+    let found: Option<(i64, i64)> = desk.first(
+        "SELECT max(a.throttled_until, a.resting_until, l.not_before), a.resting_until
+         FROM lane l JOIN account a ON a.account = l.account WHERE l.id = ?1",
         [lane],
-        |row| row.get(0),
+        |row| Ok((row.get(0)?, row.get(1)?)),
     )?;
-    Ok(until.is_some_and(|until| until > ms(now)))
+    Ok(match found {
+        Some((opens, _)) if opens > ms(now) => Entry::Closed,
+        Some((_, resting)) if resting > 0 => Entry::Probe,
+        Some(_) | None => Entry::Open,
+    })
+}
+
+/// The platform asked the chat to wait: nothing of it goes before then, in no thread, whatever becomes of the part that met
+/// it.
+pub(super) fn throttle(desk: &Desk<'_>, lane: Lane, until: Timestamp) -> Result<(), Trouble> {
+    let threads = desk.all(
+        "SELECT t.id FROM lane l JOIN lane t ON t.account = l.account AND t.conversation = l.conversation WHERE l.id = ?1",
+        [lane],
+        |row| row.get::<_, Lane>(0),
+    )?;
+    for thread in threads {
+        desk.run(
+            "UPDATE lane SET not_before = max(not_before, ?2), ready_at = max(ready_at, ?2) WHERE id = ?1",
+            [thread, ms(until)],
+        )?;
+    }
+    Ok(())
+}
+
+/// An attempt of an account that rests said nothing about it: the next probe goes then.
+pub(super) fn probed(desk: &Desk<'_>, lane: Lane, next: Timestamp) -> Result<(), Trouble> {
+    desk.run(
+        "UPDATE account SET resting_until = ?2
+         WHERE account = (SELECT account FROM lane WHERE id = ?1) AND resting_until > 0",
+        [lane, ms(next)],
+    )?;
+    Ok(())
+}
+
+/// One attempt goes; the account's other lanes wait for what comes of it.
+pub(super) fn probe(desk: &Desk<'_>, lane: Lane, now: Timestamp) -> Result<(), Trouble> {
+    desk.run(
+        "UPDATE account SET resting_until = ?2 WHERE account = (SELECT account FROM lane WHERE id = ?1)",
+        [lane, ms(now) + PROBE_MS],
+    )?;
+    Ok(())
+}
+
+/// The chat's window opens then; nothing of the lane goes before.
+pub(super) fn not_before(desk: &Desk<'_>, lane: Lane, at: Timestamp) -> Result<(), Trouble> {
+    desk.run(
+        "UPDATE lane SET ready_at = max(ready_at, ?2) WHERE id = ?1 AND ready_at IS NOT NULL",
+        [lane, ms(at)],
+    )?;
+    Ok(())
 }
 
 /// Why an account has to wait.
@@ -169,7 +237,7 @@ pub(super) fn gate(
              WHERE account = (SELECT account FROM lane WHERE id = ?1)"
         }
         Wait::Resting => {
-            "UPDATE account SET resting_until = max(resting_until, ?2)
+            "UPDATE account SET resting_until = ?2
              WHERE account = (SELECT account FROM lane WHERE id = ?1)"
         }
     };
@@ -177,9 +245,22 @@ pub(super) fn gate(
     Ok(())
 }
 
+/// The lane's account answered: its rest is over.
+pub(super) fn answered(desk: &Desk<'_>, lane: Lane) -> Result<(), Trouble> {
+    let resting: Option<String> = desk.first(
+        "SELECT a.account FROM lane l JOIN account a ON a.account = l.account
+         WHERE l.id = ?1 AND a.resting_until > 0",
+        [lane],
+        |row| row.get(0),
+    )?;
+    match resting {
+        Some(account) => open_account(desk, &account),
+        None => Ok(()),
+    }
+}
+
 /// Ends an account's rest, also that of the parts whose refusal began it. What the platform asked to wait for still waits.
-pub(super) fn open_account(desk: &Desk<'_>, account: &AccountId) -> Result<(), Trouble> {
-    let account = account.as_str();
+pub(super) fn open_account(desk: &Desk<'_>, account: &str) -> Result<(), Trouble> {
     desk.run(
         "UPDATE account SET resting_until = 0 WHERE account = ?1",
         [account],
@@ -192,7 +273,7 @@ pub(super) fn open_account(desk: &Desk<'_>, account: &AccountId) -> Result<(), T
     for lane in lanes {
         let rested = desk.run(
             "UPDATE part SET next_at = 0 WHERE lane = ?1 AND state IN ('queued','sending','retry','unknown')
-             AND state = 'retry' AND fault ->> '$.kind' = 'perm_account'",
+             AND state = 'retry' AND fault ->> '$.kind' IN ('perm_account','not_sent')",
             [lane],
         )?;
         if rested > 0 {
@@ -203,11 +284,32 @@ pub(super) fn open_account(desk: &Desk<'_>, account: &AccountId) -> Result<(), T
     Ok(())
 }
 
-pub(super) const NEXT_DUE: &str = "SELECT min(max(a.throttled_until, a.resting_until,
-        (SELECT min(ready_at) FROM lane WHERE account = a.account AND ready_at IS NOT NULL)))
-    FROM account a";
+/// The longest wait that anything is given, in milliseconds: a day, which is the most that a platform is taken at its word for.
+const LONGEST_MS: i64 = 24 * 3_600_000;
 
-/// When the first lane may go, its account's wait included.
-pub(super) fn next_due(desk: &Desk<'_>) -> Result<Option<i64>, Trouble> {
-    Ok(desk.first(NEXT_DUE, [], |row| row.get(0))?.flatten())
+/// At start: what waits longer than anything may was written by a clock that ran ahead. It waits the longest there is.
+pub(super) fn clamp(desk: &Desk<'_>, now: Timestamp) -> Result<(), Trouble> {
+    let longest = ms(now).saturating_add(LONGEST_MS);
+    desk.run(
+        "UPDATE account SET throttled_until = min(throttled_until, ?1), resting_until = min(resting_until, ?1)
+         WHERE throttled_until > ?1 OR resting_until > ?1",
+        [longest],
+    )?;
+    let ahead = desk.all(
+        "SELECT id FROM lane WHERE ready_at > ?1",
+        [longest],
+        |row| row.get::<_, Lane>(0),
+    )?;
+    for lane in ahead {
+        desk.run(
+            "UPDATE lane SET not_before = min(not_before, ?2) WHERE id = ?1",
+            [lane, longest],
+        )?;
+        desk.run(
+            "UPDATE part SET next_at = min(next_at, ?2) WHERE lane = ?1 AND state IN ('queued','sending','retry','unknown')",
+            [lane, longest],
+        )?;
+        recompute(desk, lane)?;
+    }
+    Ok(())
 }

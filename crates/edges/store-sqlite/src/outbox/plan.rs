@@ -2,7 +2,10 @@
 
 use rusqlite::Connection;
 
-use super::{claim, lane};
+use outbox::{ListFilter, PartState};
+use waybill::AccountId;
+
+use super::{aside, claim, gathering, lane, list};
 
 fn plan(sql: &str) -> Vec<String> {
     let mut db = Connection::open_in_memory().unwrap();
@@ -33,27 +36,32 @@ fn claims_scan_nothing_and_sort_nothing() {
 
 #[test]
 fn only_the_few_accounts_are_scanned() {
-    for sql in [claim::OPEN_ACCOUNTS, lane::NEXT_DUE] {
+    assert_eq!(plan(claim::ACCOUNTS), ["SCAN account"]);
+    for sql in [claim::NEXT_READY, claim::FIRST_READY] {
         let steps = plan(sql);
-        let scans: Vec<_> = steps
-            .iter()
-            .filter(|step| step.starts_with("SCAN"))
-            .collect();
-        assert!(
-            scans
-                .iter()
-                .all(|step| *step == "SCAN account" || *step == "SCAN a"),
-            "{sql}: {steps:?}"
-        );
-        assert!(
-            !steps.iter().any(|step| step.contains("TEMP B-TREE")),
-            "{sql}: {steps:?}"
-        );
+        assert_eq!(steps.len(), 1, "{sql}: {steps:?}");
+        assert!(steps[0].contains("lane_ready"), "{sql}: {steps:?}");
     }
+    let steps = plan(gathering::NEXT_DUE);
     assert!(
-        plan(lane::NEXT_DUE)
+        steps.len() == 1 && steps[0].contains("gathering_due"),
+        "{steps:?}"
+    );
+    let steps = plan(gathering::DUE);
+    assert!(
+        steps.iter().all(|step| !step.starts_with("SCAN")),
+        "{steps:?}"
+    );
+}
+
+#[test]
+fn parts_that_wait_for_the_owner_are_found_by_their_index() {
+    let steps = plan(aside::UNTOLD);
+    assert!(
+        steps
             .iter()
-            .any(|step| step.contains("lane_ready"))
+            .all(|step| !step.starts_with("SCAN p") || step.contains("part_held")),
+        "{steps:?}"
     );
 }
 
@@ -63,9 +71,56 @@ fn what_a_start_takes_up_is_found_by_its_index() {
         (crate::inbox::OPEN_ROWS, "inbox_open"),
         (crate::session::RUNNING_TURNS, "turn_running"),
         (super::settle::SENDING, "part_sending"),
+        (super::doubt::OPEN_LANES, "part_open"),
     ] {
         let steps = plan(sql);
         assert_eq!(steps.len(), 1, "{sql}: {steps:?}");
         assert!(steps[0].contains(index), "{sql}: {steps:?}");
+    }
+}
+
+#[test]
+fn lists_read_no_more_than_what_they_ask_for() {
+    let account = || AccountId::parse("tg").ok();
+    let conversation = || Some("1".to_owned());
+    for (account, conversation) in [
+        (account(), conversation()),
+        (None, conversation()),
+        (account(), None),
+        (None, None),
+    ] {
+        let states = PartState::ALL.into_iter().map(Some).chain([None]);
+        for state in states {
+            let few = state.is_some_and(|state| state != PartState::Sent);
+            if !few && conversation.is_none() {
+                continue;
+            }
+            let steps = plan(&list::question(&ListFilter {
+                state,
+                account: account.clone(),
+                conversation: conversation.clone(),
+                ..ListFilter::default()
+            }));
+            let by_index = |step: &String| {
+                let narrow = ["part_open", "part_held", "part_over"];
+                let whole = step.starts_with("SCAN") && !narrow.iter().any(|of| step.contains(of));
+                !whole && !step.contains("TEMP B-TREE")
+            };
+            assert!(steps.iter().all(by_index), "{state:?}: {steps:?}");
+            assert!(
+                steps[0].contains("m USING INTEGER PRIMARY KEY (rowid=?)"),
+                "{state:?}: {steps:?}"
+            );
+            let index = match state {
+                Some(PartState::Held) => "part_held",
+                Some(state) if state.blocks_lane() => "part_open",
+                Some(PartState::Sent) | None => "sqlite_autoindex_part_2",
+                Some(_) => "part_over",
+            };
+            assert!(
+                steps.iter().any(|step| step.contains(index)),
+                "{state:?}: {steps:?}"
+            );
+        }
     }
 }

@@ -1,16 +1,23 @@
-//! How an attempt ended, written down with everything that follows from it.
+//! How attempts end.
 
-use chat::{Fault, FaultKind};
-use outbox::{Claimed, Decision, Gate, PartState, Settlement};
+use std::collections::HashMap;
+use std::time::Duration;
+
+use chat::{Fault, FaultKind, ThrottleScope};
+use outbox::{Claimed, Crash, Decision, Gate, PartState, Settlement};
 use rusqlite::params;
-use waybill::{ChatKey, Timestamp};
+use waybill::{AccountId, ChatKey, MessageId, Timestamp};
 
-use super::claim::claim_head;
-use super::enqueue::enqueue;
+use super::claim::claim_lane;
+use super::gathering::tell;
 use super::lane::{self, Lane, Wait};
+use super::words;
 use crate::desk::Desk;
 use crate::error::Trouble;
 use crate::value::{json, ms};
+
+/// Longest wait that a platform is taken at its word for (as `outbox::decide` does).
+const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3600);
 
 /// A move that leads nowhere is tried again after this long, until the message is too old: the chat may still settle.
 const SENSELESS_MOVE: jiff::SignedDuration = jiff::SignedDuration::from_mins(5);
@@ -27,13 +34,17 @@ pub(super) fn settle(desk: &Desk<'_>, settlement: &Settlement) -> Result<Vec<Cla
         return Ok(Vec::new());
     };
     end_attempt(desk, part.id, settlement)?;
-    let next = apply(desk, &part, settlement)?;
-    let mut claimed = match &settlement.notice {
-        Some(notice) => enqueue(desk, std::slice::from_ref(notice), settlement.at)?,
-        None => Vec::new(),
+    let (mut claimed, notice) = match &settlement.notice {
+        Some(notice) => tell(desk, notice, settlement.at)?,
+        None => (Vec::new(), None),
     };
+    let next = apply(desk, &part, settlement, notice)?;
+    if notice.is_some() {
+        failpoint::point("C14");
+    }
+    account_after(desk, &part, settlement)?;
     claimed.extend(match next {
-        Next::Go(lane) => claim_head(desk, lane, settlement.at)?,
+        Next::Go(lane) => claim_lane(desk, lane, settlement.at)?,
         Next::Wait => {
             lane::recompute(desk, part.lane)?;
             None
@@ -42,16 +53,63 @@ pub(super) fn settle(desk: &Desk<'_>, settlement: &Settlement) -> Result<Vec<Cla
     Ok(claimed)
 }
 
+/// What the attempt said of its chat and its account, whatever became of the part itself.
+fn account_after(desk: &Desk<'_>, part: &Part, settlement: &Settlement) -> Result<(), Trouble> {
+    let Some(fault) = &settlement.fault else {
+        return lane::answered(desk, part.lane);
+    };
+    if let FaultKind::Throttled { after, scope } = &fault.kind {
+        let wait = (*after).min(LONGEST_WAIT);
+        let until = settlement.at.checked_add(wait).unwrap_or(Timestamp::MAX);
+        match scope {
+            ThrottleScope::Account => lane::gate(desk, part.lane, Wait::Throttled, until)?,
+            ThrottleScope::Part | ThrottleScope::Lane => lane::throttle(desk, part.lane, until)?,
+        }
+    }
+    if answered(fault) {
+        return lane::answered(desk, part.lane);
+    }
+    // It was no use as a probe: the next one goes when this part's own wait is over.
+    let next = match &settlement.decision {
+        Decision::Retry { at, .. } | Decision::Unknown { at } => *at,
+        Decision::Sent { .. }
+        | Decision::Advance { .. }
+        | Decision::Plainer
+        | Decision::Ask
+        | Decision::Resend { .. }
+        | Decision::Hold
+        | Decision::Redirect { .. }
+        | Decision::Dead { .. } => settlement.at,
+    };
+    lane::probed(desk, part.lane, next)
+}
+
 pub(super) const SENDING: &str = "SELECT DISTINCT lane FROM part WHERE state = 'sending'";
 
 /// At start: nobody knows what became of attempts that were running.
-pub(super) fn recover(desk: &Desk<'_>, now: Timestamp) -> Result<usize, Trouble> {
+pub(super) fn recover(
+    desk: &Desk<'_>,
+    now: Timestamp,
+    settle: &HashMap<AccountId, Duration>,
+) -> Result<usize, Trouble> {
+    lane::clamp(desk, now)?;
     let lanes = desk.all(SENDING, [], |row| row.get::<_, Lane>(0))?;
-    let found = desk.run(
-        "UPDATE part SET state = 'unknown', next_at = ?1, may_be_repeat = 1 WHERE state = 'sending'",
-        [ms(now)],
-    )?;
+    let mut found = 0;
     for lane in lanes {
+        let account: Option<String> =
+            desk.first("SELECT account FROM lane WHERE id = ?1", [lane], |row| {
+                row.get(0)
+            })?;
+        let account = account.and_then(|account| account.parse::<AccountId>().ok());
+        let wait = account.and_then(|account| settle.get(&account).copied());
+        let wait = i64::try_from(wait.unwrap_or_default().as_millis()).unwrap_or(i64::MAX);
+        // From when the attempt began, but never further off than the wait itself: clocks are set.
+        found += desk.run(
+            "UPDATE part SET state = 'unknown', may_be_repeat = 1, next_at = min(?2 + ?3, max(?2, ?3 + coalesce(
+               (SELECT max(started_at) FROM attempt WHERE part = part.id), 0)))
+             WHERE lane = ?1 AND state = 'sending'",
+            [lane, ms(now), wait],
+        )?;
         lane::recompute(desk, lane)?;
     }
     Ok(found)
@@ -61,11 +119,12 @@ pub(super) fn recover(desk: &Desk<'_>, now: Timestamp) -> Result<usize, Trouble>
 fn running(desk: &Desk<'_>, settlement: &Settlement) -> Result<Option<Part>, Trouble> {
     desk.first(
         "SELECT p.id, p.lane FROM message m JOIN part p ON p.message = m.id
-         WHERE m.message_id = ?1 AND p.n = ?2 AND p.state = 'sending' AND p.attempts = ?3",
+         WHERE m.message_id = ?1 AND p.n = ?2 AND p.state = 'sending' AND (p.attempts = ?3 OR ?4)",
         params![
             settlement.message.to_string(),
             settlement.part,
-            settlement.attempt
+            settlement.attempt,
+            failpoint::skips("attempt-fence")
         ],
         |row| {
             Ok(Part {
@@ -96,21 +155,42 @@ fn evidence(desk: &Desk<'_>, settlement: &Settlement) -> Result<(), Trouble> {
 
 fn end_attempt(desk: &Desk<'_>, part: i64, settlement: &Settlement) -> Result<usize, Trouble> {
     let outcome = match (&settlement.decision, &settlement.fault) {
+        (_, Some(_)) if settlement.crash == Crash::Yes => "crashed",
         (_, Some(fault)) => fault.kind.name(),
         (Decision::Sent { .. }, None) => "sent",
-        (Decision::Unknown { .. }, None) => "unknown",
-        (Decision::Retry { .. } | Decision::Redirect { .. } | Decision::Resend { .. }, None) => {
-            "not_sent"
-        }
+        (Decision::Advance { .. }, None) => "step",
+        (Decision::Unknown { .. } | Decision::Hold, None) => "unknown",
+        (
+            Decision::Retry { .. }
+            | Decision::Redirect { .. }
+            | Decision::Resend { .. }
+            | Decision::Ask
+            | Decision::Plainer,
+            None,
+        ) => "not_sent",
         (Decision::Dead { state, .. }, None) => state.name(),
     };
     desk.run(
         "UPDATE attempt SET ended_at = ?3, outcome = ?4, detail = ?5 WHERE part = ?1 AND n = ?2 AND ended_at IS NULL",
-        params![part, settlement.attempt, ms(settlement.at), outcome, settlement.fault.as_ref().map(words)],
+        params![part, settlement.attempt, ms(settlement.at), outcome, settlement.fault.as_ref().map(told)],
     )
 }
 
-fn words(fault: &Fault) -> String {
+/// Whether the platform answered, whatever it said of the part: its account works.
+fn answered(fault: &Fault) -> bool {
+    match fault.kind {
+        FaultKind::TempReject
+        | FaultKind::PermItem
+        | FaultKind::PermChat
+        | FaultKind::Moved { .. }
+        | FaultKind::Duplicate { .. }
+        | FaultKind::NoChange
+        | FaultKind::Throttled { .. } => true,
+        FaultKind::NotSent | FaultKind::PermAccount | FaultKind::Unknown => false,
+    }
+}
+
+fn told(fault: &Fault) -> String {
     match &fault.code {
         Some(code) => format!("{code}: {}", fault.text),
         None => fault.text.clone(),
@@ -125,7 +205,12 @@ enum Next {
     Wait,
 }
 
-fn apply(desk: &Desk<'_>, part: &Part, settlement: &Settlement) -> Result<Next, Trouble> {
+fn apply(
+    desk: &Desk<'_>,
+    part: &Part,
+    settlement: &Settlement,
+    notice: Option<MessageId>,
+) -> Result<Next, Trouble> {
     let fault = settlement.fault.as_ref().map(json).transpose()?;
     match &settlement.decision {
         Decision::Sent { receipt } => {
@@ -135,48 +220,116 @@ fn apply(desk: &Desk<'_>, part: &Part, settlement: &Settlement) -> Result<Next, 
             )?;
             Ok(Next::Go(part.lane))
         }
+        Decision::Advance { step } => {
+            desk.run(
+                "UPDATE part SET state = 'queued', step = ?2, next_at = ?3, tries = max(0, tries - 1), fault = NULL WHERE id = ?1",
+                params![part.id, step.as_str(), ms(settlement.at)],
+            )?;
+            Ok(Next::Go(part.lane))
+        }
+        Decision::Plainer => {
+            plainer(desk, part, settlement, fault.as_deref())?;
+            Ok(Next::Go(part.lane))
+        }
+        Decision::Hold => {
+            bury(desk, part.id, PartState::Held, settlement, notice)?;
+            Ok(Next::Go(part.lane))
+        }
         Decision::Retry { at, counts, gate } => {
             retry(desk, part, fault.as_deref(), *at, *counts)?;
-            if *gate == Gate::Account {
-                let throttled = settlement
-                    .fault
-                    .as_ref()
-                    .is_some_and(|fault| matches!(fault.kind, FaultKind::Throttled { .. }));
-                let wait = if throttled {
-                    Wait::Throttled
-                } else {
-                    Wait::Resting
-                };
-                lane::gate(desk, part.lane, wait, *at)?;
+            let throttled = settlement
+                .fault
+                .as_ref()
+                .is_some_and(|fault| matches!(fault.kind, FaultKind::Throttled { .. }));
+            if *gate == Gate::Account && !throttled {
+                lane::gate(desk, part.lane, Wait::Resting, *at)?;
             }
             Ok(Next::Wait)
         }
         Decision::Unknown { at } => {
-            desk.run(
-                "UPDATE part SET state = 'unknown', next_at = ?2, may_be_repeat = 1, fault = ?3 WHERE id = ?1",
-                params![part.id, ms(*at), fault],
-            )?;
+            unknown(desk, part, settlement, fault.as_deref(), *at)?;
             Ok(Next::Wait)
         }
-        Decision::Resend { .. } => Err(Trouble::refused(
-            "a resend does not settle an attempt: this is a mistake in the program",
+        Decision::Resend { .. } | Decision::Ask => Err(Trouble::refused(
+            "a resend or a question does not settle an attempt: this is a mistake in the program",
         )),
         Decision::Redirect { to } => redirect(desk, part, settlement, to, fault.as_deref()),
         Decision::Dead { state, lane: whole } => {
-            bury(desk, part.id, *state, settlement)?;
+            bury(desk, part.id, *state, settlement, notice)?;
             if *whole {
+                // Another profile's parts meet the same end by themselves, so that its own owner is told.
                 let waiting = desk.all(
-                    "SELECT id FROM part WHERE lane = ?1 AND state IN ('queued','sending','retry','unknown') ORDER BY seq",
-                    [part.lane],
+                    "SELECT p.id FROM part p JOIN message m ON m.id = p.message
+                     WHERE p.lane = ?1 AND p.state IN ('queued','sending','retry','unknown')
+                       AND m.profile = (SELECT o.profile FROM message o JOIN part q ON q.message = o.id WHERE q.id = ?2)
+                     ORDER BY p.seq",
+                    [part.lane, part.id],
                     |row| row.get(0),
                 )?;
                 for id in waiting {
-                    bury(desk, id, PartState::Failed, settlement)?;
+                    bury(desk, id, PartState::Failed, settlement, notice)?;
                 }
             }
             Ok(Next::Go(part.lane))
         }
     }
+}
+
+/// Nobody knows. Where the platform was not even reached, or had no time for the question, it was no try.
+fn unknown(
+    desk: &Desk<'_>,
+    part: &Part,
+    settlement: &Settlement,
+    fault: Option<&str>,
+    at: Timestamp,
+) -> Result<(), Trouble> {
+    let kind = settlement.fault.as_ref().map(|fault| &fault.kind);
+    let no_try = matches!(
+        kind,
+        Some(FaultKind::Throttled { .. } | FaultKind::PermAccount | FaultKind::NotSent)
+    );
+    desk.run(
+        "UPDATE part SET state = 'unknown', next_at = ?2, may_be_repeat = 1, fault = ?3, crashes = crashes + ?4,
+           tries = max(0, tries - ?5) WHERE id = ?1",
+        params![
+            part.id,
+            ms(at),
+            fault,
+            i64::from(settlement.crash == Crash::Yes),
+            i64::from(no_try)
+        ],
+    )?;
+    if matches!(kind, Some(FaultKind::PermAccount)) {
+        lane::gate(desk, part.lane, Wait::Resting, at)?;
+    }
+    Ok(())
+}
+
+/// The plainer form takes the part's place in its lane.
+fn plainer(
+    desk: &Desk<'_>,
+    part: &Part,
+    settlement: &Settlement,
+    fault: Option<&str>,
+) -> Result<(), Trouble> {
+    let Some(form) = &settlement.plainer else {
+        return Err(Trouble::refused(
+            "a plainer form was decided on and not given: this is a mistake in the program",
+        ));
+    };
+    desk.run(
+        "UPDATE part SET state = 'queued', op = ?2, way = ?3, key = ?4, step = NULL, rendition = rendition + 1,
+           next_at = ?5, fault = ?6 WHERE id = ?1",
+        params![
+            part.id,
+            json(&form.op)?,
+            words::way_name(form.way),
+            form.key.to_string(),
+            ms(settlement.at),
+            fault
+        ],
+    )?;
+    Ok(())
 }
 
 fn retry(
@@ -212,8 +365,9 @@ fn redirect(
         return Ok(Next::Wait);
     }
     let target = lane::point(desk, part.lane, to)?;
+    crate::moved::follow(desk, &here, to, settlement.at)?;
     desk.run(
-        "UPDATE part SET state = 'queued', next_at = ?2, fault = ?3 WHERE id = ?1",
+        "UPDATE part SET state = 'queued', next_at = ?2, fault = ?3, step = NULL WHERE id = ?1",
         params![part.id, ms(settlement.at), fault],
     )?;
     let moving = desk.all(
@@ -237,6 +391,7 @@ fn bury(
     part: i64,
     state: PartState,
     settlement: &Settlement,
+    notice: Option<MessageId>,
 ) -> Result<(), Trouble> {
     desk.run(
         "UPDATE part SET state = ?2, fault = ?3 WHERE id = ?1",
@@ -249,11 +404,12 @@ fn bury(
     let reason = settlement
         .fault
         .as_ref()
-        .map_or_else(|| state.name().to_owned(), words);
+        .map_or_else(|| state.name().to_owned(), told);
     desk.run(
         "INSERT INTO dead(part, reason, at, notice) VALUES(?1, ?2, ?3, ?4)
-         ON CONFLICT(part) DO UPDATE SET reason = excluded.reason, at = excluded.at, notice = excluded.notice",
-        params![part, reason, ms(settlement.at), settlement.notice.as_ref().map(|notice| notice.id.to_string())],
+         ON CONFLICT(part) DO UPDATE SET reason = excluded.reason, at = excluded.at, notice = excluded.notice,
+           resolved_at = NULL, resolution = NULL",
+        params![part, reason, ms(settlement.at), notice.map(|notice| notice.to_string())],
     )?;
     Ok(())
 }

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use chat::{Fault, FaultKind, Grade};
 use outbox::{
-    Backoff, Claimed, Decision, Event, Gate, OutboxStore as _, PartState, Settlement, Standing,
-    decide,
+    Backoff, Channel, Claimed, Crash, Decision, Event, Gate, OtherForm, OutboxStore as _,
+    PartState, Repeat, Settlement, Standing, decide,
 };
 use tidings_store_sqlite::Store;
 use waybill::Timestamp;
 
-use crate::place::{Place, id, message, now};
+use crate::place::{Place, id, message, now, settled};
 
 fn after(seconds: u64) -> Timestamp {
     now().checked_add(Duration::from_secs(seconds)).unwrap()
@@ -23,7 +23,9 @@ fn settlement(part: &Claimed, at: Timestamp, kind: FaultKind, decision: Decision
         attempt: part.attempt,
         at,
         fault: Some(Fault::new(kind, "…")),
+        crash: Crash::No,
         decision,
+        plainer: None,
         notice: None,
     }
 }
@@ -51,9 +53,9 @@ async fn parts_of_an_account_that_was_not_configured_go_at_its_first_good_sign()
 
         // The owner repairs the configuration and starts again.
         let store = Store::open(&place.options()).unwrap();
-        store.recover(after(5)).await.unwrap();
-        assert!(store.claim(after(5), 10).await.unwrap().is_empty());
-        assert_eq!(store.next_due().await.unwrap(), Some(after(60)));
+        store.recover(after(5), settled()).await.unwrap();
+        let claims = store.claim(after(5), 10).await.unwrap();
+        assert_eq!((claims.parts, claims.next), (vec![], Some(after(60))));
         store.open_account(&"tg".parse().unwrap()).await.unwrap();
         let woken = tokio::time::timeout(Duration::from_secs(5), store.changed()).await;
         assert!(woken.is_ok(), "nobody was woken");
@@ -61,6 +63,7 @@ async fn parts_of_an_account_that_was_not_configured_go_at_its_first_good_sign()
             .claim(after(5), 10)
             .await
             .unwrap()
+            .parts
             .into_iter()
             .map(|part| (part.message, part.came_from, part.tries))
             .collect();
@@ -88,20 +91,30 @@ async fn what_could_not_be_sent_waits_longer_each_time_although_it_costs_no_try(
             state: PartState::Sending,
             tries: part.tries,
             attempt: part.attempt,
+            crashes: 1,
+            silent: 1,
             kind: part.kind,
+            other_form: OtherForm::None,
+            repeat: Repeat::Shows,
+            when_unknown: part.when_unknown,
+            first_at: part.first_at,
             expires_at: part.expires_at,
         };
         let fault = Fault::new(FaultKind::NotSent, "…");
         let backoff = Backoff { seed: 7 };
-        let decision = decide(standing, Event::Faulted(fault), Grade::Nothing, backoff, at);
+        let channel = Channel {
+            grade: Grade::Nothing,
+            settle: Duration::ZERO,
+        };
+        let decision = decide(standing, Event::Faulted(fault), channel, backoff, at);
         store
             .settle(settlement(&part, at, FaultKind::NotSent, decision))
             .await
             .unwrap();
-        let due = store.next_due().await.unwrap().unwrap();
+        let due = store.claim(at, 10).await.unwrap().next.unwrap();
         waits.push(due.duration_since(at).as_millis());
         at = due;
-        claimed = store.claim(at, 10).await.unwrap();
+        claimed = store.claim(at, 10).await.unwrap().parts;
     }
     assert!(waits[0] <= 1_000 && waits[11] >= 7_500, "{waits:?} ms");
     store.close().await.unwrap();

@@ -9,7 +9,7 @@ use session::{InboxStore as _, NewEvent};
 use tidings_store_sqlite::Store;
 use tokio::task::JoinSet;
 
-use crate::place::{Place, id, message, now, options};
+use crate::place::{Place, id, message, now, options, settled};
 
 /// Writers at once in the child, so that it dies inside a group too.
 const WRITERS: u32 = 6;
@@ -135,13 +135,13 @@ async fn what_was_acknowledged_before_kill_9_is_there_and_the_file_is_whole() {
             );
         }
         // What was on the wire is unknown now, and nothing is `sending` any more.
-        store.recover(now()).await.unwrap();
+        store.recover(now(), settled()).await.unwrap();
         let sending = ListFilter {
             state: Some(PartState::Sending),
             ..ListFilter::default()
         };
         assert!(store.list(sending).await.unwrap().is_empty());
-        let claimed = store.claim(now(), 1_000).await.unwrap();
+        let claimed = store.claim(now(), 1_000).await.unwrap().parts;
         // Lanes whose first message was stored and not yet acknowledged may be there besides.
         assert!(claimed.len() >= lanes(&all), "each lane has its head");
         store.close().await.unwrap();

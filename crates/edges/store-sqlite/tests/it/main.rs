@@ -7,10 +7,19 @@
 )]
 
 mod accounts;
+mod acting;
 mod artifacts;
+mod care;
 mod crash;
+mod fence;
+mod gathered;
+mod generations;
 mod guards;
+mod letting_go;
+mod moving;
+mod mutants;
 mod place;
+mod upgrade;
 mod writing;
 
 conformance::store!(place::Place);

@@ -1,13 +1,17 @@
 //! Folders for stores, and messages to put into them.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use async_trait::async_trait;
-use chat::{Body, Op, RichText};
+use chat::{Body, Op, RichText, Way, WhenUnknown};
 use outbox::{MessageKind, NewMessage, NewPart};
 use tempfile::TempDir;
 use tidings_store_sqlite::{Options, Store};
-use waybill::{ChatKey, Conversation, Ids, MessageId, ProfileId, ProfileScope, Timestamp, Waybill};
+use waybill::{
+    AccountId, ChatKey, Conversation, Ids, MessageId, ProfileId, ProfileScope, Timestamp, Waybill,
+};
 
 /// A folder with a store in it.
 pub(crate) struct Place {
@@ -88,11 +92,19 @@ pub(crate) fn message(number: u32, lane: u32) -> NewMessage {
         kind: MessageKind::Operator,
         parts: vec![NewPart {
             op: Op::Text(Body::Rich(RichText::plain("x".repeat(400)))),
+            way: Way::Direct,
             key: outbox::key::part_key("install", &source, 0, 1, 0),
         }],
         source,
         ordinal: 0,
+        when_unknown: WhenUnknown::Repeat,
+        replaces: None,
         created_at: now(),
         expires_at: Timestamp::MAX,
     }
+}
+
+/// No platform is still at work on anything.
+pub(crate) fn settled() -> HashMap<AccountId, Duration> {
+    HashMap::new()
 }

@@ -1,14 +1,17 @@
 //! The writer: groups, failures, and the end.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use outbox::{ListFilter, OutboxStore as _, PartState, StoreError};
+use outbox::{ListFilter, OutboxStore as _, PartState, Pass, StoreError, Turnstile};
 use rusqlite::Connection;
 use session::{InboxStore as _, SessionStore as _};
 use tidings_store_sqlite::Store;
 use tokio::task::JoinSet;
+use waybill::{AccountId, ChatKey, Timestamp};
 
-use crate::place::{Place, id, message, now};
+use crate::place::{Place, id, message, now, settled};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_at_once_are_all_stored_and_one_bad_one_fails_alone() {
@@ -55,7 +58,10 @@ async fn after_the_end_every_call_says_closed() {
         other.enqueue(vec![message(1, 1)], now()).await,
         Err(StoreError::Closed)
     ));
-    assert!(matches!(other.next_due().await, Err(StoreError::Closed)));
+    assert!(matches!(
+        other.claim(now(), 1).await,
+        Err(StoreError::Closed)
+    ));
     other.close().await.unwrap();
 }
 
@@ -111,6 +117,50 @@ async fn a_full_disk_is_said_and_what_was_acknowledged_stays() {
     store.close().await.unwrap();
 }
 
+/// Counts the places on the wire that were taken and not given back.
+#[derive(Default)]
+struct Places(AtomicUsize);
+
+impl Turnstile for Places {
+    fn room(&self, _account: &AccountId, _now: Timestamp) -> (usize, Option<Timestamp>) {
+        (usize::MAX, None)
+    }
+
+    fn pass(&self, _chat: &ChatKey, _now: Timestamp) -> Pass {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Pass::Go
+    }
+
+    fn undo(&self, _chat: &ChatKey) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_takes_no_place_on_the_wire() {
+    let place = Place::new();
+    let store = Store::open(&place.options()).unwrap();
+    store.close().await.unwrap();
+    let full = Store::open_bounded(&place.options(), 90).unwrap();
+    let places = Arc::new(Places::default());
+    full.use_turnstile(Arc::clone(&places) as Arc<dyn Turnstile>);
+    let mut tasks = JoinSet::new();
+    for number in 0..400 {
+        let store = full.clone();
+        tasks.spawn(async move { store.enqueue(vec![message(number, number)], now()).await });
+    }
+    let (mut claimed, mut refused) = (0, 0);
+    while let Some(done) = tasks.join_next().await {
+        match done.unwrap() {
+            Ok(parts) => claimed += parts.len(),
+            Err(_full) => refused += 1,
+        }
+    }
+    assert!(claimed > 0 && refused > 0, "{claimed} {refused}");
+    assert_eq!(places.0.load(Ordering::SeqCst), claimed);
+    full.close().await.unwrap();
+}
+
 #[tokio::test]
 async fn a_row_that_makes_no_sense_is_named_and_its_lane_goes_on() {
     let place = Place::new();
@@ -119,7 +169,7 @@ async fn a_row_that_makes_no_sense_is_named_and_its_lane_goes_on() {
         .enqueue(vec![message(1, 1), message(2, 1), message(3, 2)], now())
         .await
         .unwrap();
-    store.recover(now()).await.unwrap();
+    store.recover(now(), settled()).await.unwrap();
     let db = Connection::open(place.database()).unwrap();
     db.busy_timeout(Duration::from_secs(5)).unwrap();
     db.execute(
@@ -128,7 +178,7 @@ async fn a_row_that_makes_no_sense_is_named_and_its_lane_goes_on() {
     )
     .unwrap();
     drop(db);
-    let claimed = store.claim(now(), 10).await.unwrap();
+    let claimed = store.claim(now(), 10).await.unwrap().parts;
     let ids: Vec<_> = claimed.iter().map(|part| part.message).collect();
     assert_eq!(ids.len(), 2);
     assert!(

@@ -6,6 +6,7 @@
     reason = "a test that can't set up its world should stop"
 )]
 
+mod doubting;
 mod resting;
 mod settling;
 mod telling;

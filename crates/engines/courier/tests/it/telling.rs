@@ -1,7 +1,7 @@
 //! Whatever died has told somebody, once.
 
-use chat::FaultKind;
-use outbox::{Decision, MessageKind, NewMessage, PartState};
+use chat::{Body, FaultKind, Op, RichText};
+use outbox::{Aside, Decision, MessageKind, NewMessage, PartState};
 use waybill::ChatKey;
 
 use crate::world::{Setting, World, answering, chat, home, part, start, words};
@@ -11,6 +11,7 @@ async fn told(kind: MessageKind, to: ChatKey, fault: FaultKind) -> Option<NewMes
         .end_of(part(kind, to))
         .await
         .notice
+        .map(|notice| notice.message)
 }
 
 #[tokio::test(start_paused = true)]
@@ -74,6 +75,8 @@ async fn what_is_too_old_expires_also_where_its_account_is_not_configured() {
         let world = World::new(Setting::default());
         let mut old = part(kind, chat(account, "1"));
         old.expires_at = start();
+        // Long enough for a second reading of the clock.
+        tokio::time::advance(std::time::Duration::from_secs(31)).await;
         let end = world.end_of(old).await;
         assert_eq!(
             end.decision,
@@ -83,7 +86,84 @@ async fn what_is_too_old_expires_also_where_its_account_is_not_configured() {
             },
             "{account} {kind:?}"
         );
-        assert_eq!(end.notice.unwrap().waybill.chat(), &told_at);
+        assert_eq!(end.notice.unwrap().message.waybill.chat(), &told_at);
         assert_eq!(world.deliveries(), 0);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_notice_that_can_not_be_told_is_told_whole_at_home() {
+    for fault in [FaultKind::PermItem, FaultKind::PermChat] {
+        let there = chat("bot", "1");
+        let mut part = part(MessageKind::Notice, there.clone());
+        let said = "Every word of it. ".repeat(20);
+        part.op = Op::Text(Body::Rich(RichText::plain(said.trim())));
+        let end = World::new(answering(fault)).end_of(part).await;
+        let notice = end.notice.unwrap().message;
+        let told = words(&notice);
+        assert!(told.contains(said.trim()), "{told}");
+        assert!(told.contains(&there.to_string()), "{told}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_expires_behind_a_login_that_does_not_work_is_told_at_home() {
+    let there = chat("bot", "1");
+    for (rests, told_at) in [(true, home()), (false, there.clone())] {
+        let world = World::new(Setting::default());
+        let mut old = part(MessageKind::Reply, there.clone());
+        old.expires_at = start();
+        old.account_rests = rests;
+        tokio::time::advance(std::time::Duration::from_secs(31)).await;
+        let end = world.end_of(old).await;
+        assert_eq!(end.notice.unwrap().message.waybill.chat(), &told_at);
+    }
+    // Its last attempt finds that out.
+    let mut last = part(MessageKind::Reply, there);
+    last.expires_at = start()
+        .checked_add(jiff::SignedDuration::from_secs(1))
+        .unwrap();
+    let end = World::new(answering(FaultKind::PermAccount))
+        .end_of(last)
+        .await;
+    let expired = PartState::Expired;
+    assert!(
+        matches!(end.decision, Decision::Dead { state, .. } if state == expired),
+        "{:?}",
+        end.decision
+    );
+    assert_eq!(end.notice.unwrap().message.waybill.chat(), &home());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_claimed_goes_though_the_store_fails_on_the_next_that_was_set_aside() {
+    let world = World::new(Setting::default());
+    let aside = |row| Aside {
+        row,
+        message: row.to_string(),
+        profile: Some("work".parse().unwrap()),
+        reason: "damaged".to_owned(),
+    };
+    world
+        .shelf
+        .claim_on_telling(part(MessageKind::Notice, home()));
+    world.shelf.fail_on_telling_of(2);
+    let first = world.told_of_all(vec![aside(1), aside(2)]).await.unwrap();
+    assert_eq!(first.message.source, "aside-part:1");
+    world.settle_calls(1).await;
+    assert_eq!(world.deliveries(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_wrong_at_the_start_makes_nothing_too_old() {
+    let world = World::new(Setting::default());
+    let mut old = part(MessageKind::Reply, chat("bot", "1"));
+    old.expires_at = start();
+    let end = world.end_of(old).await;
+    assert!(
+        matches!(end.decision, Decision::Retry { counts: false, .. }),
+        "{:?}",
+        end.decision
+    );
+    assert_eq!(world.deliveries(), 0);
 }

@@ -7,5 +7,8 @@
     reason = "a test that can't set up its world should stop"
 )]
 
+mod changes;
+mod parcels;
+mod poison;
 mod troubles;
 mod world;

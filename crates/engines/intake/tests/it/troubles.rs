@@ -142,11 +142,14 @@ async fn what_is_left_at_the_stop_waits_for_the_next_start() {
     house
         .while_open(async |_handle| {
             house
-                .until("they are taken up", |house| house.happened().len() == 2)
+                .until("they are taken up", |house| house.happened().len() == 4)
                 .await;
         })
         .await;
-    assert_eq!(house.happened(), ["line: a1", "line: a2"]);
+    assert_eq!(
+        house.happened(),
+        ["line: a1", "admitted: 1", "line: a2", "admitted: 2"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,11 +162,14 @@ async fn a_disabled_account_keeps_its_events_and_a_stranger_stays_ignored() {
         .while_open(async |_handle| {
             house
                 .until("the others are decided on", |house| {
-                    house.happened().len() == 2
+                    house.happened().len() == 3
                 })
                 .await;
         })
         .await;
-    assert_eq!(house.happened(), ["ignored: 2", "line: hello"]);
+    assert_eq!(
+        house.happened(),
+        ["ignored: 2", "line: hello", "admitted: 3"]
+    );
     assert_eq!(house.state(1), InboxState::New);
 }

@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::{
-    Accepted, Activity, Descriptor, Event, Grade, Inbound, InboundKind, InboundSink as _, Place,
-    Preview, Rendering, Sender, SenderId,
+    Accepted, Activity, Descriptor, Event, Grade, Inbound, InboundKind, InboundSink as _, Op,
+    Place, Preview, Rates, Rendering, Sender, SenderId, WhenUnknown,
 };
 use intake::{Directory, Intake, IntakeHandle, Options};
-use outbox::{Claimed, Outlet, StoreError};
+use outbox::{Claimed, NewMessage, Outlet, StoreError};
 use policy::Rules;
 use session::{
-    Admission, Admitted, Entry, InboxId, InboxRow, InboxState, InboxStore, LineStatus, NewEvent,
-    Promised, SessionStore, Turn, TurnCommit, TurnLine, TurnRecord, TurnStart,
+    Admission, Admitted, Amended, Busy, Entry, Heard, InboxId, InboxRow, InboxState, InboxStore,
+    LineStatus, MOST_TAKES, NewEvent, Promised, PutAside, SessionStore, Take, TakenIn, Turn,
+    TurnCommit, TurnLine, TurnRecord, TurnStart,
 };
 use testkit::clock::{CountingIds, ManualClock};
 use tidings_intake as intake;
@@ -25,7 +26,10 @@ use waybill::{
     SessionKey, SessionScope, Timestamp, TurnId, TurnScope,
 };
 
+use crate::parcels::Shelf;
+
 pub(crate) const OWNER: &str = "1";
+pub(crate) const FRIEND: &str = "2";
 
 #[derive(Default)]
 struct Book {
@@ -34,17 +38,40 @@ struct Book {
     happened: Vec<String>,
     /// How often each thing fails, from now on.
     failures: HashMap<String, usize>,
+    /// What builds on a row that can't be read.
+    damaged: Vec<String>,
     /// When each thing was asked for.
     asked: Vec<(String, Instant)>,
     running: bool,
+    /// What was left is in line.
+    caught_up: bool,
+    /// How often each thing panics, from now on.
+    panics: HashMap<String, usize>,
+    /// Owners have no place to read notices.
+    homeless: bool,
+    /// What owners were told.
+    notices: Vec<String>,
+    told: Vec<InboxId>,
+    /// Where chats went.
+    moves: Vec<(ChatKey, ChatKey)>,
+    /// The gateway's own answers.
+    answers: Vec<String>,
+    shelf: Shelf,
 }
 
 /// The house. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct House(Arc<Mutex<Book>>);
 
-fn failed() -> StoreError {
+pub(crate) fn failed() -> StoreError {
     StoreError::Failed("the test says no".into())
+}
+
+pub(crate) fn unreadable() -> StoreError {
+    StoreError::Unreadable {
+        row: "row 5".to_owned(),
+        reason: "no JSON".to_owned(),
+    }
 }
 
 pub(crate) fn account() -> AccountId {
@@ -58,6 +85,8 @@ pub(crate) fn row(id: i64, account: &str, inbound: Inbound, state: InboxState) -
         inbound: Some(inbound),
         state,
         session: None,
+        version: 0,
+        taken: 1,
         at: Timestamp::UNIX_EPOCH,
     }
 }
@@ -91,6 +120,31 @@ impl House {
         self.book().failures.insert(what.to_owned(), times);
     }
 
+    /// `what` as in [`Self::fail`].
+    pub(crate) fn damage(&self, what: &str) {
+        self.book().damaged.push(what.to_owned());
+    }
+
+    /// `what` as in [`Self::fail`].
+    pub(crate) fn panic_at(&self, what: &str, times: usize) {
+        self.book().panics.insert(what.to_owned(), times);
+    }
+
+    pub(crate) fn notices(&self) -> Vec<String> {
+        self.book().notices.clone()
+    }
+
+    pub(crate) fn moves(&self) -> Vec<String> {
+        let book = self.book();
+        let moves = book.moves.iter();
+        moves.map(|(from, to)| format!("{from} → {to}")).collect()
+    }
+
+    /// Whether owners have a place to read notices.
+    pub(crate) fn give_home(&self, home: bool) {
+        self.book().homeless = !home;
+    }
+
     /// A turn runs in every conversation.
     pub(crate) fn keep_busy(&self) {
         self.book().running = true;
@@ -99,6 +153,14 @@ impl House {
     /// Left by an earlier run.
     pub(crate) fn left(&self, row: InboxRow) {
         self.book().rows.push(row);
+    }
+
+    pub(crate) fn answers(&self) -> Vec<String> {
+        self.book().answers.clone()
+    }
+
+    pub(crate) fn shelf(&self) -> Shelf {
+        self.book().shelf.clone()
     }
 
     pub(crate) fn happened(&self) -> Vec<String> {
@@ -130,6 +192,16 @@ impl House {
     fn ask(&self, what: String) -> Result<(), StoreError> {
         let mut book = self.book();
         book.asked.push((what.clone(), Instant::now()));
+        if let Some(times) = book.panics.get_mut(&what)
+            && *times > 0
+        {
+            *times -= 1;
+            drop(book);
+            panic!("the test says {what}");
+        }
+        if book.damaged.contains(&what) {
+            return Err(unreadable());
+        }
         match book.failures.get_mut(&what) {
             Some(times) if *times > 0 => {
                 *times -= 1;
@@ -154,6 +226,7 @@ impl House {
             this(),
             Arc::new(Routes(self.clone(), rules())),
             this(),
+            Arc::new(self.shelf()),
             this(),
             Arc::new(ManualClock::default()),
             Arc::new(CountingIds::default()),
@@ -163,7 +236,13 @@ impl House {
     /// Runs intake until the scenario is over.
     pub(crate) async fn while_open(&self, scenario: impl AsyncFnOnce(IntakeHandle)) {
         let intake = self.intake();
-        let scenario = scenario(intake.handle());
+        self.book().caught_up = false;
+        let handle = intake.handle();
+        let scenario = async {
+            self.until("what was left is in line", |house| house.book().caught_up)
+                .await;
+            scenario(handle).await;
+        };
         tokio::select! {
             () = scenario => {}
             ended = intake.run(CancellationToken::new()) => panic!("{ended:?}"),
@@ -194,9 +273,20 @@ pub(crate) async fn say(handle: &IntakeHandle, key: &str, inbound: Inbound) {
     handle.accept(&account(), vec![event], None).await.unwrap();
 }
 
+/// What a message of the gateway says.
+fn words(message: &NewMessage) -> String {
+    let words = message.parts.iter().filter_map(|part| match &part.op {
+        Op::Text(body) => Some(body.text().to_owned()),
+        Op::File { .. } => None,
+    });
+    words.collect()
+}
+
 fn rules() -> Rules {
     Rules {
         owner: [SenderId::new(OWNER)].into(),
+        allow: [SenderId::new(FRIEND)].into(),
+        groups: ["a".to_owned()].into(),
         ..Rules::default()
     }
 }
@@ -209,7 +299,31 @@ impl Directory for Routes {
         (*asked == account()).then_some(&self.1)
     }
 
-    async fn route(&self, chat: &ChatKey) -> Result<Option<ProfileId>, StoreError> {
+    fn busy(&self, _account: &AccountId) -> Busy {
+        Busy::Queue
+    }
+
+    fn names(&self, chat: &ChatKey) -> bool {
+        chat.conversation.as_str() == "a"
+    }
+
+    async fn home(
+        &self,
+        account: &AccountId,
+        _chat: Option<&ChatKey>,
+    ) -> Result<Option<(ProfileId, ChatKey)>, StoreError> {
+        if self.0.book().homeless {
+            return Ok(None);
+        }
+        let home = ChatKey::new(account.clone(), Conversation::new("home").unwrap());
+        Ok(Some((ProfileId::parse("work").unwrap(), home)))
+    }
+
+    async fn route(
+        &self,
+        chat: &ChatKey,
+        _former: &[ChatKey],
+    ) -> Result<Option<ProfileId>, StoreError> {
         self.0
             .ask(format!("route {}", chat.conversation.as_str()))?;
         Ok(Some(ProfileId::parse("work").unwrap()))
@@ -233,10 +347,23 @@ impl InboxStore for House {
         let mut fresh = Vec::new();
         for event in events {
             let id = book.rows.last().map_or(1, |row| row.id.0 + 1);
-            let inbound = event.parsed.unwrap().unwrap();
-            fresh.push(row(id, account.as_str(), inbound, InboxState::New));
+            match event.parsed {
+                Ok(inbound) => {
+                    let row = row(id, account.as_str(), inbound.unwrap(), InboxState::New);
+                    book.rows.push(row.clone());
+                    fresh.push(row);
+                }
+                Err(reason) => book.rows.push(InboxRow {
+                    inbound: None,
+                    ..row(
+                        id,
+                        account.as_str(),
+                        said("a", OWNER, ""),
+                        InboxState::Poisoned { reason },
+                    )
+                }),
+            }
         }
-        book.rows.extend(fresh.iter().cloned());
         let accepted = Accepted {
             fresh: fresh.len(),
             repeated: 0,
@@ -254,16 +381,107 @@ impl InboxStore for House {
         admission: Admission,
         _now: Timestamp,
     ) -> Result<Vec<Claimed>, StoreError> {
-        self.ask("admit".to_owned())?;
+        if !matches!(admission, Admission::PutAside { .. }) {
+            self.ask("admit".to_owned())?;
+        }
         let (state, word) = match admission {
+            Admission::PutAside { reason } => {
+                (InboxState::Poisoned { reason }, "put aside".to_owned())
+            }
             Admission::Admit(_) => (InboxState::Admitted, "admitted".to_owned()),
             Admission::Ignore { reason } => (InboxState::Ignored { reason }, "ignored".to_owned()),
-            Admission::Tell { messages } => (InboxState::Told, format!("told {}", messages.len())),
+            Admission::Tell { messages } => {
+                let answer = messages.iter().map(words).collect();
+                self.book().answers.push(answer);
+                (InboxState::Told, format!("told {}", messages.len()))
+            }
         };
         self.note(format!("{word}: {}", id.0));
         let mut book = self.book();
         let row = book.rows.iter_mut().find(|row| row.id == id).unwrap();
         row.state = state;
+        row.taken = row.taken.saturating_sub(1);
+        Ok(Vec::new())
+    }
+
+    async fn take(&self, id: InboxId) -> Result<Take, StoreError> {
+        let mut book = self.book();
+        let row = book.rows.iter_mut().find(|row| row.id == id).unwrap();
+        if row.taken >= MOST_TAKES {
+            row.state = InboxState::Poisoned {
+                reason: "often".to_owned(),
+            };
+            return Ok(Take::No);
+        }
+        row.taken += 1;
+        Ok(Take::Go)
+    }
+
+    async fn release(&self, id: InboxId) -> Result<(), StoreError> {
+        let mut book = self.book();
+        let row = book.rows.iter_mut().find(|row| row.id == id).unwrap();
+        row.taken -= 1;
+        Ok(())
+    }
+
+    async fn amend(&self, edit: InboxId, inbound: &Inbound) -> Result<Amended, StoreError> {
+        self.ask("amend".to_owned())?;
+        let mut book = self.book();
+        let old = |row: &&mut InboxRow| {
+            row.id < edit
+                && row
+                    .inbound
+                    .as_ref()
+                    .is_some_and(|said| said.anchor == inbound.anchor)
+        };
+        let original = book.rows.iter_mut().find(old).unwrap();
+        if original.state != InboxState::Admitted {
+            return Ok(Amended::TooLate);
+        }
+        original.inbound.as_mut().unwrap().text = inbound.text.clone();
+        let row = book.rows.iter_mut().find(|row| row.id == edit).unwrap();
+        row.state = InboxState::Ignored {
+            reason: "replaced".to_owned(),
+        };
+        Ok(Amended::Settled("replaced".to_owned()))
+    }
+
+    async fn poisoned(&self) -> Result<u64, StoreError> {
+        Err(failed())
+    }
+
+    async fn untold(&self, _most: usize) -> Result<Vec<PutAside>, StoreError> {
+        self.ask("untold".to_owned())?;
+        let book = self.book();
+        let rows = book.rows.iter().filter(|row| !book.told.contains(&row.id));
+        Ok(rows
+            .filter_map(|row| match &row.state {
+                InboxState::Poisoned { reason } => Some(PutAside {
+                    id: row.id,
+                    account: row.account.clone(),
+                    chat: None,
+                    reason: reason.clone(),
+                }),
+                InboxState::New
+                | InboxState::Ignored { .. }
+                | InboxState::Told
+                | InboxState::Admitted
+                | InboxState::Running { .. }
+                | InboxState::Done { .. } => None,
+            })
+            .collect())
+    }
+
+    async fn tell(
+        &self,
+        rows: Vec<InboxId>,
+        notices: Vec<NewMessage>,
+        _now: Timestamp,
+    ) -> Result<Vec<Claimed>, StoreError> {
+        self.ask("tell".to_owned())?;
+        let mut book = self.book();
+        book.told.extend(rows);
+        book.notices.extend(notices.iter().map(words));
         Ok(Vec::new())
     }
 
@@ -299,8 +517,38 @@ impl SessionStore for House {
         Ok(scope.profile_scope().session(scope.key().clone(), fresh))
     }
 
-    async fn begin_turn(&self, _start: TurnStart) -> Result<(), StoreError> {
+    async fn begin_turn(&self, _start: TurnStart) -> Result<TakenIn, StoreError> {
         Err(failed())
+    }
+
+    async fn take_in(
+        &self,
+        _scope: &TurnScope,
+        _events: Vec<Heard>,
+        _messages: Vec<model::Message>,
+        _promised: &Promised,
+        _now: Timestamp,
+    ) -> Result<TakenIn, StoreError> {
+        Err(failed())
+    }
+
+    async fn move_chat(
+        &self,
+        from: &ChatKey,
+        to: &ChatKey,
+        notices: Vec<NewMessage>,
+        _now: Timestamp,
+    ) -> Result<Vec<Claimed>, StoreError> {
+        let mut book = self.book();
+        book.moves.push((from.clone(), to.clone()));
+        book.notices.extend(notices.iter().map(words));
+        Ok(Vec::new())
+    }
+
+    async fn former(&self, chat: &ChatKey) -> Result<Vec<ChatKey>, StoreError> {
+        let book = self.book();
+        let moves = book.moves.iter().filter(|(_, to)| to == chat);
+        Ok(moves.map(|(from, _)| from.clone()).collect())
     }
 
     async fn append(
@@ -345,6 +593,10 @@ impl TurnLine for House {
         self.book().running
     }
 
+    fn caught_up(&self) {
+        self.book().caught_up = true;
+    }
+
     fn status(&self, _scope: &SessionScope) -> LineStatus {
         LineStatus {
             running: self.book().running,
@@ -367,6 +619,10 @@ impl Outlet for House {
             previews: false,
             typing_seconds: None,
             grade: Grade::Nothing,
+            settle: Duration::ZERO,
+            carrier: None,
+            rates: Rates::unlimited(1),
+            when_unknown: WhenUnknown::Repeat,
         })
     }
 

@@ -22,7 +22,7 @@ fn may_know(layer: &str) -> Option<&'static [&'static str]> {
 const SHARED_EDGES: [&str; 2] = ["tidings-net", "tidings-sandbox-folders"];
 
 /// Heavy libraries and their one home.
-const HOMES: [(&str, &[&str]); 10] = [
+const HOMES: [(&str, &[&str]); 11] = [
     ("reqwest", &["tidings-net"]),
     ("rustls", &["tidings-net"]),
     ("axum", &["tidings-admin", "tidings-testkit"]),
@@ -33,6 +33,7 @@ const HOMES: [(&str, &[&str]); 10] = [
     ("pulldown-cmark", &["tidings-markup"]),
     ("clap", &["tidings-cli", "xtask"]),
     ("askama", &["tidings-admin"]),
+    ("prometheus-client", &["tidings-admin"]),
 ];
 
 #[test]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use chat::{
-    Body, ChatAdapter, Delivery, Fault, FaultKind, IdempotencyKey, Op, Receipt, Rendering,
-    RichText, Shape,
+    Body, ChatAdapter, Delivery, Done, Fault, FaultKind, IdempotencyKey, Op, Receipt, Rendering,
+    RichText, Shape, Way,
 };
 use sandbox::{ArtifactRef, Blob, ContentHash, Taken};
 use testkit::blobs::MemoryBlobs;
@@ -62,9 +62,14 @@ async fn send(
         op: sending.op,
         key: IdempotencyKey::new([7; 16]),
         may_be_repeat: sending.may_be_repeat,
+        way: Way::Direct,
+        step: None,
         silent: false,
     };
-    adapter.deliver(delivery, blobs).await
+    match adapter.deliver(delivery, blobs).await? {
+        Done::All(receipt) => Ok(receipt),
+        Done::Step(step) => panic!("in one call there are no steps: {step:?}"),
+    }
 }
 
 async fn send_text(world: &impl ChatWorld, text: &str) -> Result<Receipt, Fault> {

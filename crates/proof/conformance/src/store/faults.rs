@@ -11,7 +11,8 @@ use waybill::Waybill;
 
 use super::World;
 use super::make::{
-    Maker, account, at, chat, dead, moved, retry, revoked, sent, throttled, unknown,
+    Maker, account, at, chat, claim, dead, moved, next_due, recover, retry, revoked, sent,
+    throttled, unknown,
 };
 
 pub async fn a_retry_waits_for_its_time_also_after_a_restart(world: impl World) {
@@ -29,10 +30,10 @@ pub async fn a_retry_waits_for_its_time_also_after_a_restart(world: impl World) 
     world.close(store).await;
 
     let store = world.open().await;
-    assert_eq!(store.recover(at(10)).await.expect("recover"), 0);
-    assert!(store.claim(at(59_999), 10).await.expect("claim").is_empty());
-    assert_eq!(store.next_due().await.expect("due"), Some(at(60_000)));
-    let again = store.claim(at(60_000), 10).await.expect("claim");
+    assert_eq!(recover(&store, at(10)).await, 0);
+    assert!(claim(&store, at(59_999), 10).await.is_empty());
+    assert_eq!(next_due(&store, at(59_999)).await, Some(at(60_000)));
+    let again = claim(&store, at(60_000), 10).await;
     assert_eq!(again.len(), 1);
     assert_eq!(
         (again[0].came_from, again[0].attempt, again[0].tries),
@@ -60,13 +61,13 @@ pub async fn a_try_that_does_not_count_is_not_counted(world: impl World) {
             .settle(retry(&claimed[0], at(n), at(n + 1), false))
             .await
             .expect("settle");
-        claimed = store.claim(at(n + 1), 10).await.expect("claim");
+        claimed = claim(&store, at(n + 1), 10).await;
     }
     store
         .settle(retry(&claimed[0], at(10), at(11), true))
         .await
         .expect("settle");
-    let claimed = store.claim(at(11), 10).await.expect("claim");
+    let claimed = claim(&store, at(11), 10).await;
     assert_eq!((claimed[0].tries, claimed[0].attempt), (2, 5));
     world.close(store).await;
 }
@@ -109,8 +110,8 @@ pub async fn an_account_that_must_wait_holds_its_own_lanes_alone(world: impl Wor
 
     world.close(store).await;
     let store = world.open().await;
-    store.recover(at(8)).await.expect("recover");
-    let claimed = store.claim(at(4_999), 10).await.expect("claim");
+    recover(&store, at(8)).await;
+    let claimed = claim(&store, at(4_999), 10).await;
     assert!(
         claimed
             .iter()
@@ -118,8 +119,8 @@ pub async fn an_account_that_must_wait_holds_its_own_lanes_alone(world: impl Wor
         "also after a restart"
     );
     assert_eq!(claimed.len(), 2);
-    assert_eq!(store.next_due().await.expect("due"), Some(at(5_000)));
-    assert_eq!(store.claim(at(5_000), 10).await.expect("claim").len(), 3);
+    assert_eq!(next_due(&store, at(4_999)).await, Some(at(5_000)));
+    assert_eq!(claim(&store, at(5_000), 10).await.len(), 3);
     world.close(store).await;
 }
 
@@ -139,10 +140,10 @@ pub async fn a_login_that_works_again_ends_its_rest_but_no_throttle(world: impl 
         .settle(throttled(&claimed[1], at(5), at(9_000)))
         .await
         .expect("settle");
-    assert!(store.claim(at(6), 10).await.expect("claim").is_empty());
+    assert!(claim(&store, at(6), 10).await.is_empty());
     store.open_account(&account("tg")).await.expect("open");
     store.open_account(&account("web")).await.expect("open");
-    let claimed = store.claim(at(7), 10).await.expect("claim");
+    let claimed = claim(&store, at(7), 10).await;
     let accounts: Vec<_> = claimed
         .iter()
         .map(|part| part.waybill.account().as_str())
@@ -152,7 +153,7 @@ pub async fn a_login_that_works_again_ends_its_rest_but_no_throttle(world: impl 
         ["tg"],
         "what a platform asked to wait for still waits"
     );
-    assert_eq!(store.next_due().await.expect("due"), Some(at(9_000)));
+    assert_eq!(next_due(&store, at(7)).await, Some(at(9_000)));
     world.close(store).await;
 }
 
@@ -168,10 +169,10 @@ pub async fn an_attempt_cut_off_by_a_crash_is_unknown_and_marked(world: impl Wor
 
     let store = world.open().await;
     assert!(
-        store.claim(at(50), 10).await.expect("claim").is_empty(),
+        claim(&store, at(50), 10).await.is_empty(),
         "not before it was recovered"
     );
-    assert_eq!(store.recover(at(50)).await.expect("recover"), 1);
+    assert_eq!(recover(&store, at(50)).await, 1);
     let row = store.show(message.id).await.expect("show").expect("there");
     assert_eq!(row.parts[0].state, PartState::Unknown);
     assert!(row.parts[0].may_be_repeat);
@@ -181,7 +182,7 @@ pub async fn an_attempt_cut_off_by_a_crash_is_unknown_and_marked(world: impl Wor
     );
     assert_eq!(row.parts[0].attempts[0].outcome, None);
     assert_eq!(row.parts[1].state, PartState::Queued);
-    let claimed = store.claim(at(50), 10).await.expect("claim");
+    let claimed = claim(&store, at(50), 10).await;
     assert_eq!(claimed.len(), 1);
     assert_eq!(
         (claimed[0].part, claimed[0].came_from, claimed[0].attempt),
@@ -194,14 +195,14 @@ pub async fn an_attempt_cut_off_by_a_crash_is_unknown_and_marked(world: impl Wor
         .settle(unknown(&claimed[0], at(51), at(2_051)))
         .await
         .expect("settle");
-    assert!(store.claim(at(2_050), 10).await.expect("claim").is_empty());
-    let claimed = store.claim(at(2_051), 10).await.expect("claim");
+    assert!(claim(&store, at(2_050), 10).await.is_empty());
+    let claimed = claim(&store, at(2_051), 10).await;
     assert!(claimed[0].may_be_repeat);
     store
         .settle(retry(&claimed[0], at(2_052), at(3_000), true))
         .await
         .expect("settle");
-    assert!(store.claim(at(3_000), 10).await.expect("claim")[0].may_be_repeat);
+    assert!(claim(&store, at(3_000), 10).await[0].may_be_repeat);
     world.close(store).await;
 }
 
@@ -306,7 +307,7 @@ pub async fn a_late_end_is_kept_as_evidence_and_changes_nothing(world: impl Worl
         .enqueue(vec![message.clone()], at(0))
         .await
         .expect("enqueue");
-    store.recover(at(10)).await.expect("recover");
+    recover(&store, at(10)).await;
     let late = store
         .settle(dead(
             &first[0],
@@ -334,7 +335,7 @@ pub async fn a_late_end_is_kept_as_evidence_and_changes_nothing(world: impl Worl
         "no notice either"
     );
 
-    let second = store.claim(at(12), 10).await.expect("claim");
+    let second = claim(&store, at(12), 10).await;
     assert!(
         store
             .settle(sent(&first[0], at(13)))
@@ -425,8 +426,8 @@ pub async fn a_chat_that_moved_takes_its_messages_along_in_order(world: impl Wor
             .expect("settle")
             .is_empty()
     );
-    let due = store.next_due().await.expect("due").expect("it waits");
-    let again = store.claim(due, 10).await.expect("claim");
+    let due = next_due(&store, at(6)).await.expect("it waits");
+    let again = claim(&store, due, 10).await;
     assert_eq!(again[0].waybill.chat(), &chat("tg", "5"));
     world.close(store).await;
 }

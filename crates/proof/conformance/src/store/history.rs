@@ -9,7 +9,7 @@ use chat::{FaultKind, Receipt};
 use outbox::{ListFilter, OutboxStore as _, PartState};
 
 use super::World;
-use super::make::{Maker, account, at, chat, dead, profile, retry, sent, unknown};
+use super::make::{Maker, account, at, chat, claim, dead, profile, retry, sent, unknown};
 
 pub async fn a_parcels_whole_history_can_be_read(world: impl World) {
     let store = world.open().await;
@@ -23,12 +23,12 @@ pub async fn a_parcels_whole_history_can_be_read(world: impl World) {
         .settle(retry(&first[0], at(1), at(2), true))
         .await
         .expect("settle");
-    let second = store.claim(at(2), 1).await.expect("claim");
+    let second = claim(&store, at(2), 1).await;
     store
         .settle(unknown(&second[0], at(3), at(4)))
         .await
         .expect("settle");
-    let third = store.claim(at(4), 1).await.expect("claim");
+    let third = claim(&store, at(4), 1).await;
     store.settle(sent(&third[0], at(5))).await.expect("settle");
     world.close(store).await;
 

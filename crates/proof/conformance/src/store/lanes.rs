@@ -7,23 +7,28 @@
     reason = "cases of the suite: their names say what they show"
 )]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
-use outbox::{Claimed, OutboxStore as _, PartState};
+use outbox::{Claimed, MessageKind, NewMessage, PartState, Verb, Waiting};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
-use waybill::MessageId;
+use waybill::{MessageId, Waybill};
 
-use super::make::{Maker, START, at, chat, dead, moved, retry, revoked, sent, throttled, unknown};
-use super::reference::{LANES, Reference};
+use super::make::{
+    Maker, START, account, at, chat, crashed, dead, held, moved, plainer, profile, retry, revoked,
+    sent, stepped, text, throttled, unknown, unreachable,
+};
+use super::reference::{LANES, Reference, Taken};
 use super::{AnyStore, World};
 
 #[derive(Debug, Clone)]
 enum Step {
-    Enqueue { lane: usize, parts: u32 },
+    Enqueue { lane: usize, parts: u32, name: bool },
     Claim { most: usize },
     Settle { pick: usize, how: How },
     Late { pick: usize },
+    Act { pick: usize, verb: usize },
     Wait(i64),
     Restart,
 }
@@ -31,34 +36,43 @@ enum Step {
 #[derive(Debug, Clone)]
 enum How {
     Sent,
+    Stepped,
+    Plainer,
     Retry { after: i64, counts: bool },
     Throttled { after: i64 },
     Revoked { after: i64 },
-    Unknown { after: i64 },
+    Unreachable { after: i64 },
+    Unknown { after: i64, crash: bool },
+    Held { notice: Option<usize> },
     Dead { whole: bool, notice: Option<usize> },
     Moved { to: usize },
 }
 
 fn how() -> impl Strategy<Value = How> {
     let after = || 0_i64..60;
+    let notice = || proptest::option::of(0..LANES.len());
     prop_oneof![
         6 => Just(How::Sent),
+        1 => Just(How::Stepped),
+        1 => Just(How::Plainer),
         3 => (after(), any::<bool>()).prop_map(|(after, counts)| How::Retry { after, counts }),
         1 => after().prop_map(|after| How::Throttled { after }),
         1 => after().prop_map(|after| How::Revoked { after }),
-        2 => after().prop_map(|after| How::Unknown { after }),
-        1 => (any::<bool>(), proptest::option::of(0..LANES.len()))
-            .prop_map(|(whole, notice)| How::Dead { whole, notice }),
+        1 => after().prop_map(|after| How::Unreachable { after }),
+        2 => (after(), any::<bool>()).prop_map(|(after, crash)| How::Unknown { after, crash }),
+        1 => notice().prop_map(|notice| How::Held { notice }),
+        2 => (any::<bool>(), notice()).prop_map(|(whole, notice)| How::Dead { whole, notice }),
         2 => (0..LANES.len()).prop_map(|to| How::Moved { to }),
     ]
 }
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => (0..LANES.len(), 1_u32..4).prop_map(|(lane, parts)| Step::Enqueue { lane, parts }),
+        4 => (0..LANES.len(), 1_u32..4, any::<bool>()).prop_map(|(lane, parts, name)| Step::Enqueue { lane, parts, name }),
         3 => (1_usize..6).prop_map(|most| Step::Claim { most }),
         8 => (any::<usize>(), how()).prop_map(|(pick, how)| Step::Settle { pick, how }),
         2 => any::<usize>().prop_map(|pick| Step::Late { pick }),
+        2 => (any::<usize>(), 0..Verb::ALL.len()).prop_map(|(pick, verb)| Step::Act { pick, verb }),
         2 => (1_i64..50).prop_map(Step::Wait),
         1 => Just(Step::Restart),
     ]
@@ -96,7 +110,15 @@ struct Game<S> {
     /// Attempts that are over.
     over: Vec<Claimed>,
     delivered: HashMap<MessageId, Vec<u32>>,
+    /// Of which the owner sent parts again, so that they came out of order.
+    again: HashSet<MessageId>,
 }
+
+/// How long the platform of the account `a` may still be at work after a crash, in milliseconds.
+const SETTLE: i64 = 20;
+
+/// Named messages, of which the newest wins.
+const NAME: &str = "draft";
 
 async fn play<W: World>(world: W, steps: Vec<Step>) {
     let mut game = Game {
@@ -106,26 +128,24 @@ async fn play<W: World>(world: W, steps: Vec<Step>) {
         reference: Reference::default(),
         over: Vec::new(),
         delivered: HashMap::new(),
+        again: HashSet::new(),
     };
     for step in steps {
         match step {
             Step::Restart => {
                 world.close(game.store).await;
                 game.store = world.open().await;
-                game.over.extend(game.reference.running.clone());
-                let cut_off = game.reference.restart(game.now);
-                assert_eq!(
-                    game.store.recover(at(game.now)).await.expect("recover"),
-                    cut_off
-                );
+                game.restart().await;
             }
-            Step::Enqueue { lane, parts } => game.enqueue(lane, parts).await,
-            Step::Claim { most } => game.claim(most).await,
+            Step::Enqueue { lane, parts, name } => game.enqueue(lane, parts, name).await,
+            Step::Claim { most } => {
+                game.claim(most).await;
+            }
             Step::Settle { pick, how } => game.settle(pick, how).await,
             Step::Late { pick } => game.late(pick).await,
+            Step::Act { pick, verb } => game.act(pick, Verb::ALL[verb]).await,
             Step::Wait(ms) => game.now += ms,
         }
-        game.check_due().await;
     }
     game.drain().await;
     game.account_for_all().await;
@@ -133,34 +153,36 @@ async fn play<W: World>(world: W, steps: Vec<Step>) {
 }
 
 impl<S: AnyStore> Game<S> {
-    fn follow(&mut self, claimed: &[Claimed], mut expected: Vec<(MessageId, u32)>) {
-        let mut names: Vec<_> = claimed
-            .iter()
-            .map(|part| (part.message, part.part))
-            .collect();
-        names.sort_unstable();
-        expected.sort_unstable();
-        assert_eq!(names, expected, "claimed, and what had to be");
-        for part in claimed {
-            self.reference.follow(part, self.now);
+    fn check(&mut self, claimed: &[Claimed], expected: &[Taken]) {
+        assert_eq!(
+            claimed.len(),
+            expected.len(),
+            "{claimed:?}, and what had to be: {expected:?}"
+        );
+        for (claimed, taken) in claimed.iter().zip(expected) {
+            self.reference.check(taken, claimed);
         }
     }
 
-    async fn check_due(&self) {
-        let due = self.store.next_due().await.expect("due");
-        assert_eq!(
-            due.map(|due| due.as_millisecond() - START),
-            self.reference.next_due(),
-            "next due"
-        );
+    async fn restart(&mut self) {
+        self.over.extend(self.reference.running.clone());
+        let cut_off = self
+            .reference
+            .restart(self.now, &HashMap::from([("a", SETTLE)]));
+        let wait = Duration::from_millis(SETTLE.unsigned_abs());
+        let settle = HashMap::from([(account("a"), wait)]);
+        let found = self.store.recover(at(self.now), settle).await;
+        assert_eq!(found.expect("recover"), cut_off);
     }
 
-    async fn enqueue(&mut self, lane: usize, parts: u32) {
+    async fn enqueue(&mut self, lane: usize, parts: u32, name: bool) {
         let (account, conversation) = LANES[lane];
-        let message = self.make.message(&chat(account, conversation), parts);
-        let born = self.reference.enqueue(lane, &message, self.now);
-        let expected = born
-            .map(|part| self.reference.name(part))
+        let mut message = self.make.message(&chat(account, conversation), parts);
+        let name = name.then_some(NAME);
+        message.replaces = name.map(str::to_owned);
+        let born = self.reference.enqueue(lane, &message, name, self.now);
+        let expected: Vec<_> = born
+            .map(|part| self.reference.take(part, self.now))
             .into_iter()
             .collect();
         let claimed = self
@@ -168,22 +190,34 @@ impl<S: AnyStore> Game<S> {
             .enqueue(vec![message], at(self.now))
             .await
             .expect("enqueue");
-        self.follow(&claimed, expected);
+        self.check(&claimed, &expected);
     }
 
-    async fn claim(&mut self, most: usize) {
-        let due = self.reference.all_due(self.now);
-        let claimed = self.store.claim(at(self.now), most).await.expect("claim");
-        assert_eq!(claimed.len(), due.len().min(most), "{due:?}");
-        let names: Vec<_> = claimed
-            .iter()
-            .map(|part| (part.message, part.part))
-            .collect();
-        assert!(
-            names.iter().all(|name| due.contains(name)),
-            "{names:?} of {due:?}"
+    /// Claims, and says when something may be due by the passing of time.
+    async fn claim(&mut self, most: usize) -> Option<i64> {
+        let expected = self.reference.claim(self.now, most);
+        let claims = self.store.claim(at(self.now), most).await.expect("claim");
+        assert_eq!(claims.parts.len(), expected.claimed, "{:?}", claims.parts);
+        for part in &claims.parts {
+            self.reference.follow(part, self.now);
+        }
+        assert_eq!(claims.waiting, expected.waiting);
+        let next = claims.next.map(|next| next.as_millisecond() - START);
+        assert_eq!(
+            next,
+            self.reference.next(&expected, self.now),
+            "when to look again"
         );
-        self.follow(&claimed, names);
+        if claims.waiting == Waiting::Some && claims.parts.is_empty() {
+            panic!("what waits for a place without an attempt on the wire waits for ever");
+        }
+        next
+    }
+
+    fn notice(&self, to: usize) -> NewMessage {
+        let (account, conversation) = LANES[to];
+        let waybill = Waybill::operator(&profile("default"), chat(account, conversation));
+        self.make.with(waybill, MessageKind::Notice, 1)
     }
 
     async fn settle(&mut self, pick: usize, how: How) {
@@ -191,65 +225,110 @@ impl<S: AnyStore> Game<S> {
             return;
         }
         let claimed = self.reference.running[pick % self.reference.running.len()].clone();
-        let now = self.now;
-        let mut born = None;
-        let (end, goes_on) = match how {
+        let (now, from) = (self.now, self.reference.lane(&claimed));
+        let mut expected = Vec::new();
+        let mut tell = |game: &mut Self, notice: Option<usize>| {
+            let to = notice?;
+            let message = game.notice(to);
+            let born = game.reference.tell(to, &message, now);
+            expected.extend(born.map(|part| game.reference.take(part, now)));
+            Some(message)
+        };
+        let reference = &mut self.reference;
+        // When an account that rests is probed again, if this attempt said nothing about it.
+        let probe_at = match how {
+            How::Revoked { after } | How::Unreachable { after } | How::Unknown { after, .. } => {
+                now + after
+            }
+            How::Sent
+            | How::Stepped
+            | How::Plainer
+            | How::Retry { .. }
+            | How::Throttled { .. }
+            | How::Held { .. }
+            | How::Dead { .. }
+            | How::Moved { .. } => now,
+        };
+        // What the store is told; the lane that goes on; whether the platform answered.
+        let (end, goes_on, answered) = match how {
             How::Sent => {
-                self.delivered
-                    .entry(claimed.message)
-                    .or_default()
-                    .push(claimed.part);
-                (sent(&claimed, at(now)), Some(self.reference.sent(&claimed)))
+                let parts = self.delivered.entry(claimed.message).or_default();
+                parts.push(claimed.part);
+                (
+                    sent(&claimed, at(now)),
+                    Some(reference.sent(&claimed)),
+                    true,
+                )
+            }
+            How::Stepped => {
+                let step = format!("{}:{}", claimed.attempt, now);
+                let lane = reference.stepped(&claimed, &step, now);
+                (stepped(&claimed, at(now), &step), Some(lane), true)
+            }
+            How::Plainer => {
+                let lane = reference.plainer(&claimed, now);
+                let end = plainer(&claimed, at(now), text("plain"));
+                (end, Some(lane), true)
             }
             How::Retry { after, counts } => {
-                self.reference.retry(&claimed, now + after, counts);
-                (retry(&claimed, at(now), at(now + after), counts), None)
+                reference.retry(&claimed, now + after, counts);
+                let end = retry(&claimed, at(now), at(now + after), counts);
+                (end, None, true)
             }
             How::Throttled { after } => {
-                self.reference.gated(&claimed, now + after);
-                (throttled(&claimed, at(now), at(now + after)), None)
+                reference.throttled(&claimed, now + after);
+                (throttled(&claimed, at(now), at(now + after)), None, true)
             }
             How::Revoked { after } => {
-                self.reference.gated(&claimed, now + after);
-                (revoked(&claimed, at(now), at(now + after)), None)
+                reference.resting(&claimed, now + after);
+                (revoked(&claimed, at(now), at(now + after)), None, false)
             }
-            How::Unknown { after } => {
-                self.reference.unknown(&claimed, now + after);
-                (unknown(&claimed, at(now), at(now + after)), None)
+            How::Unreachable { after } => {
+                reference.resting(&claimed, now + after);
+                (unreachable(&claimed, at(now), at(now + after)), None, false)
+            }
+            How::Unknown { after, crash } => {
+                reference.unknown(&claimed, now + after, u32::from(crash));
+                let settled = at(now + after);
+                let end = if crash {
+                    crashed(&claimed, at(now), settled)
+                } else {
+                    unknown(&claimed, at(now), settled)
+                };
+                (end, None, false)
+            }
+            How::Held { notice } => {
+                let message = tell(self, notice);
+                let lane = self.reference.held(&claimed);
+                (held(&claimed, at(now), message), Some(lane), false)
             }
             How::Dead { whole, notice } => {
-                let lane = self.reference.dead(&claimed, whole);
-                let notice = notice.map(|to| {
-                    let (account, conversation) = LANES[to];
-                    let message = self.make.message(&chat(account, conversation), 1);
-                    born = self.reference.enqueue(to, &message, now);
-                    message
-                });
-                (dead(&claimed, at(now), whole, notice), Some(lane))
+                let message = tell(self, notice);
+                let lane = self.reference.dead(&claimed);
+                if whole {
+                    self.reference.close(lane);
+                }
+                (dead(&claimed, at(now), whole, message), Some(lane), true)
             }
             How::Moved { to } => {
-                let from = self.reference.lane(&claimed);
                 if from == to || LANES[from].0 != LANES[to].0 {
                     return;
                 }
                 let (account, conversation) = LANES[to];
                 let end = moved(&claimed, at(now), &chat(account, conversation));
-                (end, Some(self.reference.redirect(&claimed, to, now)))
+                (end, Some(reference.redirect(&claimed, to, now)), true)
             }
         };
         self.over.push(claimed);
-        let mut expected: Vec<_> = born.into_iter().collect();
-        if let Some(next) = goes_on.and_then(|lane| self.reference.next(lane, now))
-            && !expected.contains(&next)
-        {
-            expected.push(next);
+        if answered {
+            self.reference.answered(from);
+        } else {
+            self.reference.probed(from, probe_at);
         }
-        let expected = expected
-            .into_iter()
-            .map(|part| self.reference.name(part))
-            .collect();
-        let next = self.store.settle(end).await.expect("settle");
-        self.follow(&next, expected);
+        let next = goes_on.and_then(|lane| self.reference.goes_on(lane, now));
+        expected.extend(next.map(|part| self.reference.take(part, now)));
+        let claimed = self.store.settle(end).await.expect("settle");
+        self.check(&claimed, &expected);
     }
 
     /// An attempt that is over ends once more, as if its answer had come late.
@@ -274,6 +353,34 @@ impl<S: AnyStore> Game<S> {
         assert!(next.is_empty(), "a late end claims nothing");
     }
 
+    /// The owner wants something done with a part.
+    async fn act(&mut self, pick: usize, verb: Verb) {
+        let Some(index) = pick.checked_rem(self.reference.parts.len()) else {
+            return;
+        };
+        let part = self.reference.parts[index].clone();
+        let applied = self.reference.act(index, verb, self.now);
+        if applied.is_some() && verb == Verb::Retry {
+            self.again.insert(part.message);
+        }
+        let acted = self
+            .store
+            .act(part.message, Some(part.n), verb, at(self.now))
+            .await
+            .expect("act")
+            .expect("it is there");
+        let (changed, left) = match applied {
+            Some(state) => (vec![(part.n, state)], vec![]),
+            None => (vec![], vec![(part.n, part.state)]),
+        };
+        assert_eq!(
+            (acted.changed, acted.left),
+            (changed, left),
+            "{}",
+            verb.name()
+        );
+    }
+
     /// Lets everything that is open be delivered.
     async fn drain(&mut self) {
         self.now += 1_000;
@@ -281,19 +388,12 @@ impl<S: AnyStore> Game<S> {
             while !self.reference.running.is_empty() {
                 self.settle(0, How::Sent).await;
             }
-            if self.reference.next_due().is_none() {
-                break;
+            let next = self.claim(LANES.len()).await;
+            if self.reference.running.is_empty() {
+                let Some(next) = next else { break };
+                self.now = self.now.max(next);
             }
-            self.claim(LANES.len()).await;
         }
-        assert_eq!(self.store.next_due().await.expect("due"), None);
-        assert!(
-            self.store
-                .claim(at(self.now), 10)
-                .await
-                .expect("claim")
-                .is_empty()
-        );
     }
 
     /// Every part ended in exactly one state, with all its attempts; and parts of a message came in order.
@@ -306,21 +406,28 @@ impl<S: AnyStore> Game<S> {
                 .expect("show")
                 .expect("no message is lost");
             let stored = &row.parts[part.n as usize - 1];
-            assert!(matches!(stored.state, PartState::Sent | PartState::Failed));
+            assert!(stored.state.is_end() || stored.state == PartState::Held);
             assert_eq!(
-                (stored.n, stored.state, stored.tries),
-                (part.n, part.state, part.tries)
+                (stored.n, stored.state, stored.tries, stored.rendition),
+                (part.n, part.state, part.tries, part.rendition)
             );
             assert_eq!(stored.may_be_repeat, part.repeat);
+            assert_eq!(
+                stored.step.as_ref().map(chat::Step::as_str),
+                part.step.as_deref()
+            );
             assert_eq!(
                 stored.attempts.len(),
                 part.attempts as usize,
                 "every attempt is there"
             );
-            assert_eq!(stored.receipt.is_some(), part.state == PartState::Sent);
+            assert_eq!(stored.receipt.is_some(), part.receipt);
         }
-        for parts in self.delivered.values() {
-            assert!(parts.is_sorted(), "parts of a message came as {parts:?}");
+        for (message, parts) in &self.delivered {
+            assert!(
+                parts.is_sorted() || self.again.contains(message),
+                "parts of a message came as {parts:?}"
+            );
         }
     }
 }

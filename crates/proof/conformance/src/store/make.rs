@@ -4,14 +4,19 @@
     reason = "a test that can't set up its world should stop"
 )]
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use chat::{
     Body, Fault, FaultKind, Inbound, InboundKind, Op, Place, Receipt, RichText, Sender, SenderId,
+    Step, Way, WhenUnknown,
 };
 use model::{Content, Message};
-use outbox::{Claimed, Decision, Gate, MessageKind, NewMessage, NewPart, PartState, Settlement};
+use outbox::{
+    Claimed, Crash, Decision, Gate, MessageKind, NewMessage, NewPart, Notice, OutboxStore,
+    PartState, Settlement,
+};
 use testkit::clock::CountingIds;
 use waybill::{
     AccountId, Anchor, ChatKey, Conversation, MessageId, Placement, ProfileId, ProfileScope,
@@ -69,6 +74,7 @@ impl Maker {
         let parts = (1..=parts)
             .map(|n| NewPart {
                 op: text(&format!("{source} part {n}")),
+                way: Way::Direct,
                 key: outbox::key::part_key("install", &source, 0, n, 0),
             })
             .collect();
@@ -79,6 +85,8 @@ impl Maker {
             source,
             ordinal: 0,
             parts,
+            when_unknown: WhenUnknown::Repeat,
+            replaces: None,
             created_at: at(0),
             expires_at: at(86_400_000),
         }
@@ -143,8 +151,27 @@ fn settlement(claimed: &Claimed, when: Timestamp, decision: Decision) -> Settlem
         attempt: claimed.attempt,
         at: when,
         fault: None,
+        crash: Crash::No,
         decision,
+        plainer: None,
         notice: None,
+    }
+}
+
+/// A notice whose sentence is its message's text.
+pub(super) fn notice(message: NewMessage) -> Notice {
+    let line = match message.parts.first().map(|part| &part.op) {
+        Some(Op::Text(body)) => body.text().to_owned(),
+        Some(Op::File { .. }) | None => String::new(),
+    };
+    Notice { message, line }
+}
+
+/// The words of a stored message's first part.
+pub(super) fn words(op: &Op) -> &str {
+    match op {
+        Op::Text(body) => body.text(),
+        Op::File { .. } => "",
     }
 }
 
@@ -179,7 +206,7 @@ pub(super) fn retry(
 
 pub(super) fn throttled(claimed: &Claimed, when: Timestamp, next: Timestamp) -> Settlement {
     let kind = FaultKind::Throttled {
-        after: Duration::from_secs(5),
+        after: Duration::try_from(next.duration_since(when)).unwrap_or_default(),
         scope: chat::ThrottleScope::Account,
     };
     gated(claimed, when, next, kind)
@@ -223,7 +250,49 @@ pub(super) fn dead(
         FaultKind::PermItem
     };
     end.fault = Some(Fault::new(kind, "refused").with_code(400));
-    end.notice = notice;
+    end.notice = notice.map(self::notice);
+    end
+}
+
+pub(super) fn held(claimed: &Claimed, when: Timestamp, notice: Option<NewMessage>) -> Settlement {
+    let mut end = settlement(claimed, when, Decision::Hold);
+    end.fault = Some(Fault::new(FaultKind::Unknown, "nobody can find out"));
+    end.notice = notice.map(self::notice);
+    end
+}
+
+pub(super) fn crashed(claimed: &Claimed, when: Timestamp, settled: Timestamp) -> Settlement {
+    Settlement {
+        crash: Crash::Yes,
+        ..unknown(claimed, when, settled)
+    }
+}
+
+pub(super) fn stepped(claimed: &Claimed, when: Timestamp, step: &str) -> Settlement {
+    let step = Step::new(step);
+    settlement(claimed, when, Decision::Advance { step })
+}
+
+/// Of an account that was not reached often enough to rest.
+pub(super) fn unreachable(claimed: &Claimed, when: Timestamp, next: Timestamp) -> Settlement {
+    gated(claimed, when, next, FaultKind::NotSent)
+}
+
+/// The plainer form has another key.
+pub(super) fn plainer(claimed: &Claimed, when: Timestamp, op: Op) -> Settlement {
+    let mut end = settlement(claimed, when, Decision::Plainer);
+    end.fault = Some(Fault::new(FaultKind::PermItem, "no formatting, please").with_code(400));
+    end.plainer = Some(NewPart {
+        op,
+        way: Way::Direct,
+        key: outbox::key::part_key(
+            "install",
+            &claimed.source,
+            claimed.ordinal,
+            claimed.part,
+            claimed.rendition + 1,
+        ),
+    });
     end
 }
 
@@ -231,4 +300,21 @@ pub(super) fn moved(claimed: &Claimed, when: Timestamp, to: &ChatKey) -> Settlem
     let mut end = settlement(claimed, when, Decision::Redirect { to: to.clone() });
     end.fault = Some(Fault::new(FaultKind::Moved { to: to.clone() }, "moved"));
     end
+}
+
+/// The parts of a claim.
+pub(super) async fn claim(store: &impl OutboxStore, when: Timestamp, most: usize) -> Vec<Claimed> {
+    store.claim(when, most).await.expect("claim").parts
+}
+
+/// When a claim that finds nothing wants the next one.
+pub(super) async fn next_due(store: &impl OutboxStore, when: Timestamp) -> Option<Timestamp> {
+    let claims = store.claim(when, 100).await.expect("claim");
+    assert_eq!(claims.parts, [], "nothing is due now");
+    claims.next
+}
+
+/// What a start does, with platforms that are done at once with what they were told.
+pub(super) async fn recover(store: &impl OutboxStore, when: Timestamp) -> usize {
+    store.recover(when, HashMap::new()).await.expect("recover")
 }

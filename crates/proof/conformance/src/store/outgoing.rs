@@ -10,7 +10,7 @@ use std::time::Duration;
 use outbox::{ListFilter, OutboxStore as _, PartState};
 
 use super::World;
-use super::make::{Maker, at, chat, retry, sent};
+use super::make::{Maker, at, chat, claim, next_due, retry, sent};
 
 pub async fn the_first_part_of_an_idle_lane_is_claimed_at_birth(world: impl World) {
     let store = world.open().await;
@@ -43,10 +43,10 @@ pub async fn the_first_part_of_an_idle_lane_is_claimed_at_birth(world: impl Worl
     assert_eq!(row.parts[0].attempts.len(), 1, "its attempt is durable");
     assert_eq!(row.parts[0].attempts[0].started_at, at(0));
     assert!(
-        store.claim(at(1_000), 10).await.expect("claim").is_empty(),
+        claim(&store, at(1_000), 10).await.is_empty(),
         "never two in a lane"
     );
-    assert_eq!(store.next_due().await.expect("due"), None);
+    assert_eq!(next_due(&store, at(1_000)).await, None);
     world.close(store).await;
 }
 
@@ -78,8 +78,8 @@ pub async fn a_message_behind_another_waits_for_it(world: impl World) {
         .await
         .expect("enqueue");
     assert!(waiting.is_empty());
-    assert!(store.claim(at(499), 10).await.expect("claim").is_empty());
-    let again = store.claim(at(500), 10).await.expect("claim");
+    assert!(claim(&store, at(499), 10).await.is_empty());
+    let again = claim(&store, at(500), 10).await;
     assert_eq!(
         again
             .iter()
@@ -151,14 +151,14 @@ pub async fn a_waiting_store_is_told_of_what_comes(world: impl World) {
     let waiter = store.clone();
     let told = async move {
         waiter.changed().await;
-        waiter.next_due().await.expect("due")
+        next_due(&waiter, at(2)).await
     };
     let settled = store.settle(retry(&claimed[0], at(1), at(70), true));
     let (due, settled) = tokio::join!(tokio::time::timeout(Duration::from_secs(10), told), settled);
     settled.expect("settle");
     assert_eq!(due.expect("told in time"), Some(at(70)));
     // Told also when nobody waited at that moment.
-    let claimed = store.claim(at(70), 1).await.expect("claim");
+    let claimed = claim(&store, at(70), 1).await;
     store
         .settle(retry(&claimed[0], at(71), at(90), true))
         .await
@@ -189,14 +189,14 @@ pub async fn accounts_take_turns(world: impl World) {
             .await
             .expect("settle");
     }
-    assert_eq!(store.next_due().await.expect("due"), Some(at(20)));
-    let two = store.claim(at(100), 2).await.expect("claim");
+    assert_eq!(next_due(&store, at(10)).await, Some(at(20)));
+    let two = claim(&store, at(100), 2).await;
     let accounts: Vec<_> = two
         .iter()
         .map(|part| part.waybill.account().as_str())
         .collect();
     assert_eq!(accounts, ["busy", "calm"]);
-    let rest = store.claim(at(100), 3).await.expect("claim");
+    let rest = claim(&store, at(100), 3).await;
     let chats: Vec<_> = rest
         .iter()
         .map(|part| part.waybill.chat().conversation.as_str())

@@ -3,11 +3,20 @@
 use async_trait::async_trait;
 use outbox::OutboxStore;
 use policy::AccessStore;
-use session::{InboxStore, SessionStore, VisibleLog};
+use session::{InboxStore, RetentionStore, SessionStore, VisibleLog};
 
 /// A store with all its ports.
 pub trait AnyStore:
-    OutboxStore + InboxStore + SessionStore + VisibleLog + AccessStore + Clone + Send + Sync + 'static
+    OutboxStore
+    + InboxStore
+    + SessionStore
+    + VisibleLog
+    + AccessStore
+    + RetentionStore
+    + Clone
+    + Send
+    + Sync
+    + 'static
 {
 }
 
@@ -17,6 +26,7 @@ impl<S> AnyStore for S where
         + SessionStore
         + VisibleLog
         + AccessStore
+        + RetentionStore
         + Clone
         + Send
         + Sync

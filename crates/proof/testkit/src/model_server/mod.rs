@@ -25,6 +25,7 @@ pub use gate::Gate;
 pub use turn::Turn;
 
 type Condition = dyn Fn(&Value) -> bool + Send + Sync;
+type Author = dyn Fn(&Value) -> Turn + Send + Sync;
 
 /// Which requests a turn is for.
 #[derive(Clone)]
@@ -86,6 +87,7 @@ impl Recorded {
 struct State {
     turns: Vec<(Match, Turn)>,
     always: Option<(String, Duration)>,
+    author: Option<Arc<Author>>,
     models: Vec<String>,
     requests: Vec<Recorded>,
     unscripted: Vec<Recorded>,
@@ -167,6 +169,12 @@ impl ModelServer {
     /// Answers every request that has no turn with `text`, after a delay: for benches.
     pub fn always(&self, text: &str, after: Duration) {
         self.shared.lock().always = Some((text.to_owned(), after));
+    }
+
+    /// Answers every request that has no turn with what `author` makes of its body. Requests are not recorded from then on:
+    /// a long run would fill the memory with them.
+    pub fn answer_by(&self, author: impl Fn(&Value) -> Turn + Send + Sync + 'static) {
+        self.shared.lock().author = Some(Arc::new(author));
     }
 
     /// What `/v1/models` lists.

@@ -60,7 +60,9 @@ async fn chat(
     };
     let (turn, latency) = {
         let mut state = shared.lock();
-        state.requests.push(recorded.clone());
+        if state.author.is_none() {
+            state.requests.push(recorded.clone());
+        }
         shared.seen.send_replace(state.requests.len());
         if let Some(why) = super::strict::refusal(&body) {
             state.violations.push(why.clone());
@@ -79,10 +81,12 @@ async fn chat(
                 .iter()
                 .position(|(on, _)| matches!(on, Match::Any))
         });
-        match (found, state.always.clone()) {
-            (Some(at), _) => (state.turns.remove(at).1, Duration::ZERO),
-            (None, Some((text, latency))) => (Turn::text(&text), latency),
-            (None, None) => {
+        let written = state.author.as_ref().map(|author| author(&body));
+        match (found, written, state.always.clone()) {
+            (Some(at), _, _) => (state.turns.remove(at).1, Duration::ZERO),
+            (None, Some(turn), _) => (turn, Duration::ZERO),
+            (None, None, Some((text, latency))) => (Turn::text(&text), latency),
+            (None, None, None) => {
                 state.unscripted.push(recorded);
                 let asked = last_text(&body, "user");
                 return refuse(

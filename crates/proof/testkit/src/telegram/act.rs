@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::check::{self, Entity};
+use super::edit;
 use super::files::{DOWNLOAD, UPLOAD, described, photo};
 use super::request::{Call, Upload};
 use super::state::{Inner, RoomKey, Visible, VisibleFile};
@@ -15,7 +16,7 @@ pub(super) struct Refusal {
     pub(super) description: String,
 }
 
-fn bad(description: &str) -> Refusal {
+pub(super) fn bad(description: &str) -> Refusal {
     Refusal {
         code: 400,
         description: format!("Bad Request: {description}"),
@@ -47,8 +48,10 @@ pub(super) fn act(inner: &mut Inner, call: &Call) -> Result<Value, Refusal> {
         "getFile" => get_file(inner, call),
         "sendChatAction" => action(inner, call),
         "sendMessage" => send_text(inner, call),
-        "editMessageText" => edit(inner, call),
-        "deleteMessage" => delete(inner, call),
+        "editMessageText" => edit::text(inner, call),
+        "editMessageCaption" => edit::caption(inner, call),
+        "editMessageMedia" => edit::media(inner, call),
+        "deleteMessage" => edit::delete(inner, call),
         "sendPhoto" => send_file(inner, call, "photo"),
         "sendDocument" => send_file(inner, call, "document"),
         "sendVoice" => send_file(inner, call, "voice"),
@@ -73,7 +76,7 @@ fn get_file(inner: &Inner, call: &Call) -> Result<Value, Refusal> {
 }
 
 /// The room and the topic that a request names.
-fn room(inner: &Inner, call: &Call) -> Result<(RoomKey, Option<i64>), Refusal> {
+pub(super) fn room(inner: &Inner, call: &Call) -> Result<(RoomKey, Option<i64>), Refusal> {
     let bot = inner.bots.get(&call.token).map_or(0, |bot| bot.id);
     let key = RoomKey::new(bot, call.chat_id());
     let room = inner.rooms.get(&key).ok_or_else(|| bad("chat not found"))?;
@@ -104,14 +107,14 @@ fn action(inner: &mut Inner, call: &Call) -> Result<Value, Refusal> {
 }
 
 /// Checks words and their formatting.
-fn words(
+pub(super) fn words(
     inner: &mut Inner,
-    call: &Call,
+    method: &str,
     text: &str,
-    entities: &str,
+    entities: &Value,
     most: usize,
 ) -> Result<Vec<Entity>, Refusal> {
-    let entities = Option::<Vec<Entity>>::deserialize(call.param(entities))
+    let entities = Option::<Vec<Entity>>::deserialize(entities)
         .map_err(|why| bad(&why.to_string()))?
         .unwrap_or_default();
     if text.encode_utf16().count() > most {
@@ -122,7 +125,7 @@ fn words(
         }));
     }
     if let Err(why) = check::entities(text, &entities) {
-        inner.violations.push(format!("{}: {why}", call.method));
+        inner.violations.push(format!("{method}: {why}"));
         return Err(bad(&format!("can't parse entities: {why}")));
     }
     Ok(entities)
@@ -133,7 +136,7 @@ fn send_text(inner: &mut Inner, call: &Call) -> Result<Value, Refusal> {
     if text.trim().is_empty() {
         return Err(bad("message text is empty"));
     }
-    let entities = words(inner, call, &text, "entities", 4096)?;
+    let entities = words(inner, &call.method, &text, call.param("entities"), 4096)?;
     let mut fields = Map::new();
     fields.insert("text".into(), text.clone().into());
     if !entities.is_empty() {
@@ -142,16 +145,20 @@ fn send_text(inner: &mut Inner, call: &Call) -> Result<Value, Refusal> {
     show(inner, call, fields, text, entities, None)
 }
 
-/// The upload or the stored file that a field names.
-fn uploaded(inner: &mut Inner, call: &Call, field: &str) -> Result<(String, Upload), Refusal> {
-    let text = call.param(field).as_str();
+/// The upload or the stored file that `text` names; without a text, the upload of the field `kind`.
+pub(super) fn uploaded(
+    inner: &mut Inner,
+    call: &Call,
+    kind: &str,
+    text: Option<&str>,
+) -> Result<(String, Upload), Refusal> {
     if let Some(id) = text.filter(|text| !text.starts_with("attach://")) {
         let file = inner
             .files
             .get(id)
             .ok_or_else(|| bad("wrong remote file identifier specified"))?;
         let upload = Upload {
-            field: field.to_owned(),
+            field: kind.to_owned(),
             name: file.path.clone(),
             mime: None,
             bytes: file.bytes.clone(),
@@ -160,7 +167,7 @@ fn uploaded(inner: &mut Inner, call: &Call, field: &str) -> Result<(String, Uplo
     }
     let part = text
         .and_then(|text| text.strip_prefix("attach://"))
-        .unwrap_or(field);
+        .unwrap_or(kind);
     let upload = call
         .uploads
         .iter()
@@ -170,19 +177,19 @@ fn uploaded(inner: &mut Inner, call: &Call, field: &str) -> Result<(String, Uplo
     if upload.bytes.is_empty() {
         return Err(bad("file must be non-empty"));
     }
-    let id = inner.keep(field, &upload.name, upload.bytes.clone());
+    let id = inner.keep(kind, &upload.name, upload.bytes.clone());
     Ok((id, upload))
 }
 
-fn send_file(inner: &mut Inner, call: &Call, kind: &str) -> Result<Value, Refusal> {
-    let caption = call
-        .param("caption")
-        .as_str()
-        .unwrap_or_default()
-        .to_owned();
-    let entities = words(inner, call, &caption, "caption_entities", 1024)?;
-    room(inner, call)?;
-    let (id, upload) = uploaded(inner, call, kind)?;
+/// A file that people see: its description in the message, and itself.
+pub(super) fn shown_file(
+    inner: &mut Inner,
+    call: &Call,
+    kind: &str,
+    text: Option<&str>,
+    caption: &str,
+) -> Result<(Value, VisibleFile), Refusal> {
+    let (id, upload) = uploaded(inner, call, kind, text)?;
     if upload.bytes.len() > UPLOAD {
         return Err(Refusal {
             code: 413,
@@ -196,23 +203,42 @@ fn send_file(inner: &mut Inner, call: &Call, kind: &str) -> Result<Value, Refusa
         .mime
         .clone()
         .unwrap_or_else(|| "application/octet-stream".to_owned());
-    let mut fields = Map::new();
-    let file = described(kind, &id, &upload.name, &mime, upload.bytes.len());
-    fields.insert(kind.to_owned(), file);
-    if !caption.is_empty() {
-        fields.insert("caption".into(), caption.clone().into());
-        if !entities.is_empty() {
-            let entities = call.param("caption_entities").clone();
-            fields.insert("caption_entities".into(), entities);
-        }
-    }
+    let description = described(kind, &id, &upload.name, &mime, upload.bytes.len());
     let file = VisibleFile {
         kind: kind.to_owned(),
         name: upload.name,
         mime: upload.mime,
         bytes: upload.bytes,
-        caption: Some(caption).filter(|caption| !caption.is_empty()),
+        caption: Some(caption.to_owned()).filter(|caption| !caption.is_empty()),
     };
+    Ok((description, file))
+}
+
+fn send_file(inner: &mut Inner, call: &Call, kind: &str) -> Result<Value, Refusal> {
+    let caption = call
+        .param("caption")
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    let entities = words(
+        inner,
+        &call.method,
+        &caption,
+        call.param("caption_entities"),
+        1024,
+    )?;
+    room(inner, call)?;
+    let text = call.param(kind).as_str();
+    let (description, file) = shown_file(inner, call, kind, text, &caption)?;
+    let mut fields = Map::new();
+    fields.insert(kind.to_owned(), description);
+    if !caption.is_empty() {
+        fields.insert("caption".into(), caption.into());
+        if !entities.is_empty() {
+            let entities = call.param("caption_entities").clone();
+            fields.insert("caption_entities".into(), entities);
+        }
+    }
     show(inner, call, fields, String::new(), entities, Some(file))
 }
 
@@ -268,54 +294,4 @@ fn show(
         fields.insert("reply_to_message".into(), target);
     }
     Ok(message)
-}
-
-fn edit(inner: &mut Inner, call: &Call) -> Result<Value, Refusal> {
-    let text = call.param("text").as_str().unwrap_or_default().to_owned();
-    if text.trim().is_empty() {
-        return Err(bad("message text is empty"));
-    }
-    let entities = words(inner, call, &text, "entities", 4096)?;
-    let (key, _) = room(inner, call)?;
-    let author = inner.bots.get(&call.token).map(|bot| bot.username.clone());
-    let date = inner.date();
-    let id = call.param("message_id").as_i64().unwrap_or_default();
-    let room = inner.rooms.entry(key).or_default();
-    let shown = room
-        .visible
-        .iter_mut()
-        .find(|shown| shown.message_id == id)
-        .ok_or_else(|| bad("message to edit not found"))?;
-    if Some(&shown.author) != author.as_ref() || shown.file.is_some() {
-        return Err(bad("message can't be edited"));
-    }
-    if shown.text == text && shown.entities == entities {
-        return Err(bad(
-            "message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message",
-        ));
-    }
-    shown.text.clone_from(&text);
-    shown.entities = entities;
-    shown.edited = true;
-    let message = room.messages.entry(id).or_insert_with(|| json!({}));
-    if let Some(fields) = message.as_object_mut() {
-        fields.insert("text".into(), text.into());
-        fields.insert("edit_date".into(), date.into());
-        fields.remove("entities");
-        if !call.param("entities").is_null() {
-            fields.insert("entities".into(), call.param("entities").clone());
-        }
-    }
-    Ok(message.clone())
-}
-
-fn delete(inner: &mut Inner, call: &Call) -> Result<Value, Refusal> {
-    let (key, _) = room(inner, call)?;
-    let id = call.param("message_id").as_i64().unwrap_or_default();
-    let room = inner.rooms.entry(key).or_default();
-    if room.messages.remove(&id).is_none() {
-        return Err(bad("message to delete not found"));
-    }
-    room.visible.retain(|shown| shown.message_id != id);
-    Ok(true.into())
 }

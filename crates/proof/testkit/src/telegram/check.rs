@@ -16,10 +16,11 @@ enum Kind {
     Reply,
     Preview,
     File,
+    Media,
     Json,
 }
 
-use Kind::{Bool, Chat, Entities, File, Int, Json, Preview, Reply, Strings, Text};
+use Kind::{Bool, Chat, Entities, File, Int, Json, Media, Preview, Reply, Strings, Text};
 
 type Param = (&'static str, Kind);
 
@@ -34,6 +35,13 @@ const SEND: &[Param] = &[
     ("message_effect_id", Text),
     ("suggested_post_parameters", Json),
     ("reply_parameters", Reply),
+    ("reply_markup", Json),
+];
+const EDIT: &[Param] = &[
+    ("business_connection_id", Text),
+    ("chat_id", Chat),
+    ("message_id", Int),
+    ("inline_message_id", Text),
     ("reply_markup", Json),
 ];
 const CAPTION: &[Param] = &[
@@ -136,18 +144,24 @@ fn method(name: &str) -> Option<Method> {
         ),
         "editMessageText" => (
             &[
-                ("business_connection_id", Text),
-                ("chat_id", Chat),
-                ("message_id", Int),
-                ("inline_message_id", Text),
                 ("text", Text),
                 ("parse_mode", Text),
                 ("entities", Entities),
                 ("link_preview_options", Preview),
-                ("reply_markup", Json),
             ],
-            &["text"],
-            &[],
+            // Inline messages are no part of this fake.
+            &["chat_id", "message_id", "text"],
+            &[EDIT],
+        ),
+        "editMessageCaption" => (
+            &[("show_caption_above_media", Bool)],
+            &["chat_id", "message_id"],
+            &[EDIT, CAPTION],
+        ),
+        "editMessageMedia" => (
+            &[("media", Media)],
+            &["chat_id", "message_id", "media"],
+            &[EDIT],
         ),
         "deleteMessage" => (
             &[("chat_id", Chat), ("message_id", Int)],
@@ -219,6 +233,30 @@ struct PreviewShape {
     show_above_text: Option<bool>,
 }
 
+/// The fields of all kinds of `InputMedia`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code, reason = "read only to see whether it has the right shape")]
+struct MediaShape {
+    #[serde(rename = "type")]
+    kind: String,
+    media: String,
+    thumbnail: Option<String>,
+    cover: Option<String>,
+    caption: Option<String>,
+    caption_entities: Option<Vec<Entity>>,
+    show_caption_above_media: Option<bool>,
+    has_spoiler: Option<bool>,
+    disable_content_type_detection: Option<bool>,
+    width: Option<i64>,
+    height: Option<i64>,
+    duration: Option<i64>,
+    start_timestamp: Option<i64>,
+    performer: Option<String>,
+    title: Option<String>,
+    supports_streaming: Option<bool>,
+}
+
 /// Checks a request and reads form texts by their type. The error is a violation's text.
 pub(super) fn check(name: &str, parsed: &mut Parsed) -> Result<(), String> {
     let Some((own, required, families)) = method(name) else {
@@ -244,10 +282,12 @@ pub(super) fn check(name: &str, parsed: &mut Parsed) -> Result<(), String> {
     }
     for upload in &parsed.uploads {
         let attached = read.values().any(|value| {
-            value
-                .as_str()
-                .and_then(|text| text.strip_prefix("attach://"))
-                == Some(upload.field.as_str())
+            let inside = ["media", "thumbnail", "cover"].map(|field| value.get(field));
+            std::iter::once(Some(value))
+                .chain(inside)
+                .flatten()
+                .filter_map(|value| value.as_str()?.strip_prefix("attach://"))
+                .any(|field| field == upload.field)
         });
         if kind_of(&upload.field) != Some(File) && !attached {
             return Err(format!("a file in the unknown field '{}'", upload.field));
@@ -273,7 +313,7 @@ fn from_text(kind: Kind, text: &str) -> Option<Value> {
         Chat => text
             .parse::<i64>()
             .map_or_else(|_name| Value::from(text), Value::from),
-        Strings | Entities | Reply | Preview | Json => serde_json::from_str(text).ok()?,
+        Strings | Entities | Reply | Preview | Media | Json => serde_json::from_str(text).ok()?,
     })
 }
 
@@ -293,6 +333,7 @@ fn fits(kind: Kind, value: &Value) -> Result<(), String> {
         Entities => return shape::<Vec<Entity>>(value),
         Reply => return shape::<ReplyShape>(value),
         Preview => return shape::<PreviewShape>(value),
+        Media => return shape::<MediaShape>(value),
     };
     if good {
         Ok(())

@@ -7,10 +7,36 @@ use tokio::time::Instant;
 
 use super::act::Refusal;
 use super::request::Call;
+use super::script::Trouble;
 use super::state::State;
 
 /// Longest wait that the platform grants, in seconds.
 const LONGEST: u64 = 50;
+
+/// Confirmed updates that may come again.
+const REMEMBERED: usize = 20;
+
+/// Hands updates out in a confused way.
+pub(super) fn confuse(state: &State, call: &Call, trouble: &Trouble, updates: Value) -> Value {
+    let Value::Array(mut updates) = updates else {
+        return updates;
+    };
+    if matches!(trouble, Trouble::Twice) {
+        updates = updates
+            .into_iter()
+            .flat_map(|update| [update.clone(), update])
+            .collect();
+    }
+    if matches!(trouble, Trouble::Reversed) {
+        updates.reverse();
+    }
+    if matches!(trouble, Trouble::Again) {
+        let inner = state.lock();
+        let past = inner.bots.get(&call.token).map(|bot| bot.past.clone());
+        updates = past.into_iter().flatten().chain(updates).collect();
+    }
+    Value::Array(updates)
+}
 
 fn conflict(description: &str) -> Refusal {
     Refusal {
@@ -48,7 +74,12 @@ pub(super) async fn get_updates(state: &State, call: &Call) -> Result<Value, Ref
         }
         bot.poll += 1;
         if let Some(offset) = offset.filter(|offset| *offset > 0) {
-            bot.queue.retain(|(id, _)| *id >= offset);
+            while bot.queue.front().is_some_and(|(id, _)| *id < offset) {
+                bot.past.extend(bot.queue.pop_front().map(|(_, update)| update));
+            }
+            while bot.past.len() > REMEMBERED {
+                bot.past.pop_front();
+            }
         }
         Ok(bot.poll)
     })?;

@@ -53,6 +53,22 @@ impl Call {
     }
 }
 
+impl Call {
+    /// The bot's id, from its token.
+    #[must_use]
+    pub fn bot(&self) -> i64 {
+        let digits = self.token.split(':').next().unwrap_or_default();
+        digits.parse().unwrap_or_default()
+    }
+
+    /// Whether it shows or changes a message.
+    #[must_use]
+    pub fn shows(&self) -> bool {
+        (self.method.starts_with("send") && self.method != "sendChatAction")
+            || self.method.starts_with("edit")
+    }
+}
+
 pub(super) enum Form {
     Json,
     Multipart,
@@ -65,17 +81,34 @@ pub(super) struct Parsed {
     pub(super) length: Option<u64>,
 }
 
-/// Reads the body. The error is a violation's text.
-pub(super) async fn read(request: Request<Body>) -> Result<Parsed, String> {
+/// Why a body could not be read.
+pub(super) enum Unread {
+    /// The connection broke in the middle of it.
+    BrokenOff,
+    /// It is not what it says; a violation's text.
+    Malformed(String),
+}
+
+/// Largest body that is read.
+const BODY: usize = 256 << 20;
+
+/// Reads the body.
+pub(super) async fn read(request: Request<Body>) -> Result<Parsed, Unread> {
     let length = header(&request, CONTENT_LENGTH).and_then(|text| text.parse().ok());
     let mime = header(&request, CONTENT_TYPE).unwrap_or_default();
+    let (head, body) = request.into_parts();
+    let body = to_bytes(body, BODY)
+        .await
+        .map_err(|_broken| Unread::BrokenOff)?;
+    let malformed = |what: String| Unread::Malformed(what);
     if mime.starts_with("multipart/form-data") {
-        let form = Multipart::from_request(request, &())
+        let whole = Request::from_parts(head, Body::from(body));
+        let form = Multipart::from_request(whole, &())
             .await
-            .map_err(|error| format!("malformed multipart: {error}"))?;
+            .map_err(|error| malformed(format!("malformed multipart: {error}")))?;
         let (params, uploads) = fields(form)
             .await
-            .map_err(|error| format!("malformed multipart: {error}"))?;
+            .map_err(|error| malformed(format!("malformed multipart: {error}")))?;
         return Ok(Parsed {
             form: Form::Multipart,
             params,
@@ -83,15 +116,13 @@ pub(super) async fn read(request: Request<Body>) -> Result<Parsed, String> {
             length,
         });
     }
-    let body = to_bytes(request.into_body(), 1 << 20)
-        .await
-        .map_err(|error| format!("unreadable body: {error}"))?;
     let params = if body.is_empty() {
         Map::new()
     } else if mime.starts_with("application/json") {
-        serde_json::from_slice(&body).map_err(|error| format!("malformed JSON: {error}"))?
+        serde_json::from_slice(&body)
+            .map_err(|error| malformed(format!("malformed JSON: {error}")))?
     } else {
-        return Err(format!("a body of type '{mime}'"));
+        return Err(malformed(format!("a body of type '{mime}'")));
     };
     Ok(Parsed {
         form: Form::Json,

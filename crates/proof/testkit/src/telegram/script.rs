@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
@@ -35,6 +36,10 @@ impl Gate {
 pub enum Trouble {
     /// 429 with `retry_after` in seconds, in the body and as a header.
     Flood(u64),
+    /// 429 with `retry_after` in seconds as a header alone; the body is no JSON.
+    FloodHeader(u64),
+    /// 429 with `retry_after` in seconds in the body alone.
+    FloodBody(u64),
     /// 400 with this description (without "Bad Request: ").
     BadRequest(String),
     /// 400 with `migrate_to_chat_id`.
@@ -64,10 +69,48 @@ pub enum Trouble {
     AcceptThen500,
     /// Done, and the answer's body is cut in the middle.
     HalfBody,
-    /// Nothing is done until the gate is released; then all is well.
+    /// Half of the request is read, then the connection is reset. Only by a rule without a test: nothing of the request is
+    /// known then.
+    HalfRequest,
+    /// Done, and the answer comes a few bytes at a time with this pause between them.
+    Trickle(Duration),
+    /// `getUpdates`: each update twice.
+    Twice,
+    /// `getUpdates`: the newest first.
+    Reversed,
+    /// `getUpdates`: some that were confirmed come again, before the others.
+    Again,
+    /// Nothing is done until the gate is released; then all is well. It is done even if the client is gone by then.
     Hold(Gate),
     /// Done at once, answered when the gate is released.
     HoldAnswer(Gate),
+}
+
+impl Trouble {
+    /// Its name in the ledger.
+    pub(super) fn name(&self) -> String {
+        let whole = format!("{self:?}");
+        whole
+            .split(|sign: char| !sign.is_ascii_alphanumeric())
+            .next()
+            .unwrap_or_default()
+            .to_owned()
+    }
+
+    /// The seconds that it asks for, if it is a flood.
+    pub(super) fn wait(&self) -> Option<u64> {
+        if let Self::Flood(seconds) | Self::FloodHeader(seconds) | Self::FloodBody(seconds) = self {
+            return Some(*seconds);
+        }
+        None
+    }
+}
+
+/// For whom a wait is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    Chat,
+    Bot,
 }
 
 type Test = Arc<dyn Fn(&Call) -> bool + Send + Sync>;
@@ -126,11 +169,20 @@ impl Rule {
         self
     }
 
+    /// Counts a request of which only the method is known; true if it is meant.
+    pub(super) fn strikes_unread(&mut self, method: &str) -> bool {
+        self.method == method && self.test.is_none() && self.counted()
+    }
+
     /// Counts a request; true if it is meant.
     pub(super) fn strikes(&mut self, call: &Call) -> bool {
         if call.method != self.method || self.test.as_ref().is_some_and(|test| !test(call)) {
             return false;
         }
+        self.counted()
+    }
+
+    fn counted(&mut self) -> bool {
         if self.skip > 0 {
             self.skip -= 1;
             return false;

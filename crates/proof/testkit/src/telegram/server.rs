@@ -11,11 +11,14 @@ use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use super::answer::{answer, download};
+use super::ledger::ledger;
 use super::listener::{Cut, Doors};
+use super::rates::RateLimits;
 use super::request::Call;
 use super::said::{Injected, Said};
 use super::script::{Rule, Trouble};
 use super::state::{RoomKey, State, Visible};
+use super::weather::{Sky, Weather};
 
 /// How long [`Telegram::until`] waits.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -171,9 +174,42 @@ impl Telegram {
         self.state.with(|inner| inner.rules.push((rule, trouble)));
     }
 
-    /// All troubles are over.
+    /// All troubles are over, scripted and by weather. Rates stay.
     pub fn heal(&self) {
-        self.state.with(|inner| inner.rules.clear());
+        self.state.with(|inner| {
+            inner.rules.clear();
+            inner.sky = None;
+        });
+    }
+
+    /// Troubles at random from now on.
+    pub fn weather(&self, weather: Weather) {
+        self.state.with(|inner| inner.sky = Some(Sky::new(weather)));
+    }
+
+    /// Whatever comes faster than this is answered with 429 from now on; `None` ends it.
+    pub fn enforce_rates(&self, limits: Option<RateLimits>) {
+        self.state.with(|inner| inner.rates.enforce(limits));
+    }
+
+    /// Calls that came too fast for [`Telegram::enforce_rates`].
+    #[must_use]
+    pub fn throttled(&self) -> usize {
+        self.state.lock().rates.refused
+    }
+
+    /// Every call with what became of it, and what people see now: `{"calls": […], "visible": […]}`. Times are milliseconds
+    /// since 1970; `status` is missing where no answer went out whole, `message` is what the call made or changed.
+    #[must_use]
+    pub fn ledger(&self) -> Value {
+        ledger(&self.state.lock())
+    }
+
+    /// How many requests so far are such.
+    #[must_use]
+    pub fn count(&self, such: impl Fn(&Call) -> bool) -> usize {
+        let inner = self.state.lock();
+        inner.calls.iter().filter(|call| such(call)).count()
     }
 
     /// Every request so far.
@@ -201,6 +237,19 @@ impl Telegram {
     /// # Errors
     /// After 20 seconds, with what was waited for and the calls so far.
     pub async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) -> anyhow::Result<()> {
+        self.until_within(DEADLINE, what, holds).await
+    }
+
+    /// The same, for as long as `patience`.
+    ///
+    /// # Errors
+    /// When it is over, as [`Telegram::until`].
+    pub async fn until_within(
+        &self,
+        patience: Duration,
+        what: &str,
+        holds: impl Fn(&Self) -> bool,
+    ) -> anyhow::Result<()> {
         let mut changes = self.state.changed.subscribe();
         let wait = async {
             loop {
@@ -210,7 +259,7 @@ impl Telegram {
                 }
             }
         };
-        if tokio::time::timeout(DEADLINE, wait).await.is_err() {
+        if tokio::time::timeout(patience, wait).await.is_err() {
             let calls = self.calls();
             let methods: Vec<&str> = calls.iter().map(|call| call.method.as_str()).collect();
             anyhow::bail!(

@@ -7,11 +7,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use super::check::Entity;
 use super::files::Stored;
+use super::ledger::Entry;
+use super::rates::Rates;
 use super::request::Call;
 use super::script::{Rule, Trouble};
+use super::weather::Sky;
 
 /// A file that people see in a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +61,8 @@ pub(super) struct Bot {
     pub(super) revoked: bool,
     pub(super) webhook: Option<String>,
     pub(super) queue: VecDeque<(i64, Value)>,
+    /// The last ones that were confirmed.
+    pub(super) past: VecDeque<Value>,
     pub(super) next_update: i64,
     /// The newest poll's number; an older one that still waits was pushed out.
     pub(super) poll: u64,
@@ -116,6 +122,10 @@ pub(super) struct Inner {
     pub(super) files: HashMap<String, Stored>,
     pub(super) rules: Vec<(Rule, Trouble)>,
     pub(super) calls: Vec<Call>,
+    /// What became of each call, in the same order.
+    pub(super) entries: Vec<Entry>,
+    pub(super) rates: Rates,
+    pub(super) sky: Option<Sky>,
     pub(super) violations: Vec<String>,
     ticks: i64,
 }
@@ -135,6 +145,7 @@ impl Inner {
                 revoked: false,
                 webhook: None,
                 queue: VecDeque::new(),
+                past: VecDeque::new(),
                 next_update: 100 + id % 1000 * 1000,
                 poll: 0,
                 allowed: None,
@@ -158,6 +169,21 @@ impl Inner {
         };
         *counter = (*counter).max(1) + 1;
         *counter
+    }
+
+    /// Writes a call into the book; its number.
+    pub(super) fn note(&mut self, call: &Call, at: i64) -> usize {
+        self.calls.push(call.clone());
+        self.entries.push(Entry {
+            at,
+            ..Entry::default()
+        });
+        self.entries.len() - 1
+    }
+
+    /// Changes what stands of a call.
+    pub(super) fn amend(&mut self, number: usize, change: impl FnOnce(&mut Entry)) {
+        self.entries.get_mut(number).map(change);
     }
 
     pub(super) fn keep(&mut self, kind: &str, name: &str, bytes: Bytes) -> String {
@@ -204,6 +230,8 @@ impl Inner {
 
 pub(super) struct State {
     inner: Mutex<Inner>,
+    /// What is done even though nobody waits for it any more.
+    pub(super) late: Mutex<JoinSet<()>>,
     pub(super) down: AtomicBool,
     pub(super) changed: watch::Sender<u64>,
 }
@@ -212,6 +240,7 @@ impl State {
     pub(super) fn new() -> Self {
         Self {
             inner: Mutex::default(),
+            late: Mutex::default(),
             down: AtomicBool::new(false),
             changed: watch::Sender::new(0),
         }

@@ -1,6 +1,10 @@
 //! From words and artifacts to frozen parts.
 
-use chat::{Body, Descriptor, Grade, Op, PhotoRule, Rendering, Shape};
+use std::time::Duration;
+
+use chat::{
+    Body, CarrierRule, Descriptor, Grade, Op, PhotoRule, Rates, Rendering, Shape, Way, WhenUnknown,
+};
 use sandbox::{ArtifactRef, Blob, ContentHash, Taken};
 use tidings_outbox::{Attachment, Draft, Envelope, MessageKind, NewMessage, compose, key};
 use waybill::{ChatKey, Conversation, Ids, Limit, MessageId, ProfileScope, Timestamp, Waybill};
@@ -28,7 +32,14 @@ fn descriptor() -> Descriptor {
         voice: vec!["audio/ogg".to_owned()],
         previews: false,
         typing_seconds: None,
-        grade: Grade::Nothing,
+        grade: Grade::TwoPhase,
+        settle: Duration::from_secs(2),
+        carrier: Some(CarrierRule {
+            file_bytes: 400,
+            text_parts: 4,
+        }),
+        rates: Rates::unlimited(4),
+        when_unknown: WhenUnknown::Hold,
     }
 }
 
@@ -197,4 +208,51 @@ fn a_step_that_runs_twice_makes_the_same_keys_and_no_two_parts_share_one() {
         key::part_key("a", "b", 0, 1, 0),
         key::part_key("a", "b", 0, 0, 1)
     );
+}
+
+#[test]
+fn what_is_long_or_heavy_goes_by_a_placeholder_and_a_voice_note_never() {
+    for (mime, size, shape, way) in [
+        ("text/csv", 399, Shape::Auto, Way::Direct),
+        ("text/csv", 400, Shape::Auto, Way::Carried),
+        ("image/png", 450, Shape::Auto, Way::Carried),
+        ("audio/ogg", 900, Shape::Voice, Way::Direct),
+        ("audio/ogg", 900, Shape::Auto, Way::Carried),
+    ] {
+        let message = composed(Draft {
+            attachments: vec![file("f", mime, size, shape)],
+            ..Draft::default()
+        });
+        assert_eq!(
+            message.unwrap().parts[0].way,
+            way,
+            "{mime} {size} {shape:?}"
+        );
+    }
+    // 20 words of 5 letters fill one part of 100.
+    for (words, parts, way) in [
+        (20, 1, Way::Direct),
+        (60, 3, Way::Direct),
+        (80, 4, Way::Carried),
+    ] {
+        let message = composed(Draft {
+            text: "word ".repeat(words),
+            ..Draft::default()
+        })
+        .unwrap();
+        assert_eq!(message.parts.len(), parts);
+        assert!(
+            message.parts.iter().all(|part| part.way == way),
+            "{words} words"
+        );
+    }
+}
+
+#[test]
+fn the_owners_wish_for_what_nobody_knows_is_frozen_with_the_message() {
+    let message = composed(Draft {
+        text: "hello".to_owned(),
+        ..Draft::default()
+    });
+    assert_eq!(message.unwrap().when_unknown, WhenUnknown::Hold);
 }

@@ -5,5 +5,6 @@
     reason = "a test that can't set up its world should stop"
 )]
 
+mod acting;
 mod composing;
 mod deciding;

@@ -7,7 +7,7 @@ use waybill::{AccountId, ProfileId};
 use super::Assembly;
 use crate::nearest::{hint, shown};
 use crate::problem::{Section, Weight};
-use crate::settings::{Access, Busy, Channel, ChannelKind, Groups, Guest};
+use crate::settings::{Access, Busy, Channel, ChannelKind, Groups, Guest, WhenUnknown};
 use crate::tree::{Node, Table};
 
 impl Assembly<'_, '_> {
@@ -96,6 +96,8 @@ impl Assembly<'_, '_> {
                 },
             },
             busy: table.text("busy").and_then(Busy::read)?,
+            messages_per_second: u32::try_from(table.integer("messages_per_second")?).ok()?,
+            when_unknown: table.text("when_unknown").and_then(WhenUnknown::read)?,
             guest: Guest {
                 enabled: guest.flag("enabled")?,
                 staging_chat: guest.text("staging_chat").map(str::to_owned),

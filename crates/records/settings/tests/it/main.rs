@@ -11,6 +11,7 @@ mod fuzz;
 mod home;
 mod inherit;
 mod problems;
+mod retention;
 mod routes;
 mod secrets;
 mod sections;

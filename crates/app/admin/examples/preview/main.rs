@@ -6,6 +6,11 @@
     reason = "an example that can't set up its world should stop"
 )]
 
+mod parcels;
+#[expect(dead_code, reason = "tests let it break, the preview does not")]
+#[path = "../../tests/it/shelf.rs"]
+mod shelf;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -60,6 +65,18 @@ impl admin::StatusPort for Standing {
                 text: "listening".into(),
             }],
         }
+    }
+
+    fn accounts(&self) -> Vec<admin::AccountHealth> {
+        let account = "home-bot".parse().unwrap();
+        vec![admin::AccountHealth { account, up: true }]
+    }
+}
+
+#[async_trait]
+impl admin::InboxPort for Standing {
+    async fn poisoned(&self) -> Result<u64, session::StoreError> {
+        Ok(0)
     }
 }
 
@@ -145,6 +162,8 @@ impl Agent {
             op: &op,
             key,
             may_be_repeat: false,
+            way: chat::Way::Direct,
+            step: None,
             silent: false,
         };
         if let Err(fault) = self.web.deliver(delivery, self.blobs.as_ref()).await {
@@ -292,11 +311,17 @@ async fn main() {
         id: name.parse().unwrap(),
         description: description.into(),
     };
+    let shelf = Arc::new(shelf::Shelf::default());
+    parcels::fill(&shelf, &blobs, chart(), SystemClock.now());
     let options = admin::Options {
         web,
         visible,
         access: access.clone(),
         blobs,
+        outbox: shelf.clone(),
+        inbox: Arc::new(Standing),
+        tally: shelf,
+        started_at: SystemClock.now(),
         clock: Arc::new(SystemClock),
         ids: Arc::new(SystemIds),
         status: Arc::new(Standing),
