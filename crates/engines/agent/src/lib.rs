@@ -19,12 +19,14 @@ mod line;
 mod ports;
 mod prompt;
 mod receive;
+mod service;
 mod step;
 mod talk;
 mod tools;
 mod turn;
 
-pub use line::{Agent, AgentHandle, Options};
+pub use line::AgentHandle;
 pub use ports::{Files, Ports, Tenant, Tenants};
 pub use prompt::system_prompt;
+pub use service::{Agent, Options};
 pub use tools::specs as tool_specs;

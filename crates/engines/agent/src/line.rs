@@ -1,31 +1,12 @@
 //! The lines of turns: one turn at a time in a conversation, any number of conversations side by side.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use futures_util::FutureExt;
-use outbox::StoreError;
 use session::{Admitted, Busy, Came, InboxId, InboxRow, LineStatus, Turn, TurnLine, TurnRecord};
 use tokio::sync::{Notify, watch};
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use waybill::{ProfileId, SessionId, SessionKey, SessionScope};
-
-use crate::Ports;
-use crate::turn;
-
-/// How the agent works.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// This installation's id, for the keys of messages.
-    pub install: String,
-    /// Most turns at once.
-    pub turns: usize,
-    /// How long running turns may go on when the gateway stops.
-    pub grace: Duration,
-}
 
 /// What a turn begins with.
 #[derive(Debug)]
@@ -47,11 +28,6 @@ impl Work {
         }
     }
 }
-
-/// First wait before a turn that the store did not take is tried again; doubled each time.
-const REST: Duration = Duration::from_secs(1);
-/// Longest wait.
-const LONGEST_REST: Duration = Duration::from_secs(30);
 
 pub(crate) type LineKey = (ProfileId, SessionKey);
 
@@ -140,7 +116,8 @@ impl Board {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, work: Work) -> Turn {
+    /// Puts work at the end of its line.
+    pub(crate) fn push(&self, work: Work) -> Turn {
         let busy = match &work {
             Work::Fresh(admitted) => admitted.busy,
             Work::Resumed(_) | Work::Retried(_) => Busy::Queue,
@@ -165,7 +142,7 @@ impl Board {
     }
 
     /// The next work of each idle line, at most `most`.
-    fn ready(&self, most: usize) -> Vec<(LineKey, Work, CancellationToken)> {
+    pub(crate) fn ready(&self, most: usize) -> Vec<(LineKey, Work, CancellationToken)> {
         let mut lines = self.lines();
         let mut ready = Vec::new();
         for (key, line) in &mut lines.by_key {
@@ -193,7 +170,18 @@ impl Board {
         ready
     }
 
-    fn ended(&self, key: &LineKey) {
+    /// Returns when something was put in line since it was looked last.
+    pub(crate) async fn rung(&self) {
+        self.bell.notified().await;
+    }
+
+    /// Events whose handling was counted and did not come to an end; they are forgotten here.
+    pub(crate) fn take_counted(&self) -> BTreeSet<InboxId> {
+        std::mem::take(&mut *self.counted())
+    }
+
+    /// A line's work is done.
+    pub(crate) fn ended(&self, key: &LineKey) {
         let mut lines = self.lines();
         if let Some(line) = lines.by_key.get_mut(key) {
             line.running = None;
@@ -209,6 +197,12 @@ impl Board {
 pub(crate) struct Seat<'a> {
     board: &'a Board,
     key: &'a LineKey,
+}
+
+impl<'a> Seat<'a> {
+    pub(crate) fn new(board: &'a Board, key: &'a LineKey) -> Self {
+        Self { board, key }
+    }
 }
 
 impl Seat<'_> {
@@ -319,17 +313,16 @@ impl Drop for Joining<'_> {
     }
 }
 
-/// The service.
-pub struct Agent {
-    options: Options,
-    ports: Ports,
-    board: Arc<Board>,
-}
-
 /// The lines as others see them; cheap to clone.
 #[derive(Clone)]
 pub struct AgentHandle {
     board: Arc<Board>,
+}
+
+impl AgentHandle {
+    pub(crate) fn new(board: Arc<Board>) -> Self {
+        Self { board }
+    }
 }
 
 fn line_key(scope: &SessionScope) -> LineKey {
@@ -370,140 +363,6 @@ impl TurnLine for AgentHandle {
 
     fn caught_up(&self) {
         self.board.caught_up.send_replace(true);
-    }
-}
-
-impl Agent {
-    /// Builds the service.
-    #[must_use]
-    pub fn new(options: Options, ports: Ports) -> Self {
-        Self {
-            options,
-            ports,
-            board: Arc::default(),
-        }
-    }
-
-    /// The lines as others see them.
-    #[must_use]
-    pub fn handle(&self) -> AgentHandle {
-        AgentHandle {
-            board: Arc::clone(&self.board),
-        }
-    }
-
-    /// Puts turns that were cut off at the head of their lines. Comes before intake takes up what waits behind them.
-    ///
-    /// # Errors
-    /// [`StoreError`] if they can't be read.
-    pub async fn resume(&self) -> Result<usize, StoreError> {
-        let cut_off = self.ports.sessions.running_turns().await?;
-        let count = cut_off.len();
-        for record in cut_off {
-            self.board.push(Work::Resumed(Box::new(record)));
-        }
-        Ok(count)
-    }
-
-    /// Runs turns until it is told to stop; then running ones get their grace, and what is cut off goes on at the next start.
-    pub async fn run(self, stop: CancellationToken) {
-        let mut turns: JoinSet<LineKey> = JoinSet::new();
-        loop {
-            let free = self.options.turns.saturating_sub(turns.len());
-            for (key, work, cancel) in self.board.ready(free) {
-                let ports = self.ports.clone();
-                let install = self.options.install.clone();
-                let board = Arc::clone(&self.board);
-                turns.spawn(async move {
-                    let seat = Seat {
-                        board: &board,
-                        key: &key,
-                    };
-                    guarded(&ports, &install, seat, work, &cancel).await;
-                    key
-                });
-            }
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => break,
-                Some(ended) = turns.join_next() => self.ended(ended),
-                () = self.board.bell.notified() => {}
-            }
-        }
-        let grace = tokio::time::timeout(self.options.grace, async {
-            while let Some(ended) = turns.join_next().await {
-                self.ended(ended);
-            }
-        });
-        if grace.await.is_err() {
-            tracing::warn!(
-                turns = turns.len(),
-                "turns were cut off; they go on at the next start"
-            );
-            turns.shutdown().await;
-        }
-        self.take_back_counts().await;
-    }
-
-    /// A stop is no failure of the events that it cut.
-    async fn take_back_counts(&self) {
-        let cut = std::mem::take(&mut *self.board.counted());
-        for event in cut {
-            if let Err(error) = self.ports.inbox.release(event).await {
-                tracing::warn!(%error, inbox = event.0, "an event that the stop cut stays counted as one that was not handled to its end");
-            }
-        }
-    }
-
-    fn ended(&self, ended: Result<LineKey, tokio::task::JoinError>) {
-        match ended {
-            Ok(key) => self.board.ended(&key),
-            // Panics are caught inside; this is the runtime being shut down.
-            Err(error) => tracing::error!(%error, "a turn's task ended badly"),
-        }
-    }
-}
-
-/// Runs a turn to its end; one that panics outside its own guard ends in a sentence, too.
-async fn guarded(
-    ports: &Ports,
-    install: &str,
-    seat: Seat<'_>,
-    work: Work,
-    stop: &CancellationToken,
-) {
-    let session = work.session().clone();
-    let whole = AssertUnwindSafe(to_the_end(ports, install, seat, work, stop));
-    if whole.catch_unwind().await.is_ok() {
-        return;
-    }
-    tracing::error!("a turn panicked outside its own guard");
-    let ending = AssertUnwindSafe(turn::abandon(ports, install, &session));
-    match ending.catch_unwind().await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => {
-            tracing::error!(%error, "its end could not be stored; it goes on at the next start");
-        }
-        Err(_panic) => {
-            tracing::error!("its end panicked, too; it goes on at the next start");
-        }
-    }
-}
-
-/// Runs a turn, again after a rest for as long as the store does not take it.
-async fn to_the_end(
-    ports: &Ports,
-    install: &str,
-    seat: Seat<'_>,
-    work: Work,
-    stop: &CancellationToken,
-) {
-    let mut rest = REST;
-    let mut next = turn::run(ports, install, seat, work, stop).await;
-    while let Some(again) = next {
-        tokio::time::sleep(rest).await;
-        rest = (rest * 2).min(LONGEST_REST);
-        next = turn::run(ports, install, seat, again, stop).await;
     }
 }
 
