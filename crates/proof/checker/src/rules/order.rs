@@ -89,8 +89,7 @@ fn repeats(
         let done = one.call.filter(|call| call.done);
         let fulfilled = one.call.filter(|call| call.fulfilled());
         match (said(one.attempt), fulfilled) {
-            // An edit comes to the same however often it is made: its lost answer may be called a refusal.
-            (Said::NotDone, Some(call)) if call.makes() => {
+            (Said::NotDone, Some(call)) => {
                 let what = format!(
                     "{}: attempt {} says '{}', but {} was done",
                     name(row, part),
@@ -113,7 +112,7 @@ fn repeats(
                 windows += 1;
                 report.unknown += 1;
             }
-            (Said::Done | Said::NotDone, Some(_)) | (Said::NotDone, None) => {}
+            (Said::Done, Some(_)) | (Said::NotDone, None) => {}
         }
         let Some(call) = done.filter(|call| call.makes()) else {
             continue;

@@ -275,3 +275,28 @@ fn an_edit_that_had_been_done_before_is_no_lie() {
     });
     assert_eq!(names, Vec::<&str>::new());
 }
+
+#[test]
+fn an_edit_that_was_done_and_is_called_refused_is_a_lie() {
+    let names = found(|run| {
+        let part = &mut run.product[0].parts[0];
+        let mut again = part.attempts[0].clone();
+        again.n = 2;
+        again.started_at = at(130);
+        again.ended_at = Some(at(150));
+        let mut fill = again.clone();
+        fill.n = 3;
+        fill.started_at = at(152);
+        fill.ended_at = Some(at(156));
+        part.attempts[0].outcome = Some("step".to_owned());
+        again.outcome = Some("temp_reject".to_owned());
+        part.attempts.extend([again, fill]);
+        for (place, when) in [(1, 140), (2, 154)] {
+            let mut call = run.fake.calls[0].clone();
+            call.method = "editMessageText".to_owned();
+            call.at = BASE + when;
+            run.fake.calls.insert(place, call);
+        }
+    });
+    assert_eq!(names, ["I3"]);
+}
