@@ -10,6 +10,7 @@ use futures_util::future::join_all;
 use outbox::{
     Claimed, Crash, Decision, MessageKind, NewMessage, NewPart, OutboxStore, Settlement, key,
 };
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, params};
 use testkit::clock::CountingIds;
 use tidings_store_sqlite::{Options, Store};
@@ -122,7 +123,8 @@ async fn through_the_store(folder: &Path, batch: usize, stretch: Duration) -> an
 /// The same as bare SQL: one transaction claims the heads of `batch` lanes, one writes their ends down.
 fn as_bare_sql(folder: &Path, batch: usize, stretch: Duration) -> anyhow::Result<f64> {
     let db = Connection::open(options(folder).database)?;
-    db.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864;")?;
+    db.execute_batch("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY; PRAGMA journal_size_limit = 67108864; PRAGMA secure_delete = ON;")?;
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.set_prepared_statement_cache_capacity(64);
     let at = now()?.as_millisecond();
     db.execute(
@@ -209,12 +211,12 @@ async fn compare(batch: usize, quick: bool) -> anyhow::Result<()> {
     let stretch = if quick { STRETCH / 8 } else { STRETCH };
     let rounds = if quick { 1 } else { ROUNDS };
     let (mut ours, mut bare) = (Vec::new(), Vec::new());
-    let (left, right) = (tempfile::tempdir()?, tempfile::tempdir()?);
-    // So many parts a lane that none runs dry at 10,000 parts a second.
-    let each = usize::try_from(stretch.as_millis())? * rounds * 10 / 64 + 50;
-    filled(left.path(), 64, each).await?;
-    filled(right.path(), 64, each).await?;
+    // So many parts a lane that none runs dry at 25,000 parts a second.
+    let each = usize::try_from(stretch.as_millis())? * 25 / 64;
     for _ in 0..rounds {
+        let (left, right) = (tempfile::tempdir()?, tempfile::tempdir()?);
+        filled(left.path(), 64, each).await?;
+        filled(right.path(), 64, each).await?;
         ours.push(through_the_store(left.path(), batch, stretch).await?);
         bare.push(as_bare_sql(right.path(), batch, stretch)?);
     }
@@ -252,7 +254,13 @@ async fn recovery(parts: usize) -> anyhow::Result<()> {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let quick = std::env::args().any(|argument| argument == "--quick");
+    let arguments: Vec<String> = std::env::args().collect();
+    let quick = arguments.iter().any(|argument| argument == "--quick");
+    // For a look with a profiler: one batch size alone.
+    let only = arguments.iter().position(|argument| argument == "--batch");
+    if let Some(size) = only.and_then(|at| arguments.get(at + 1)) {
+        return compare(size.parse().context("--batch takes a number")?, quick).await;
+    }
     for batch in [1, 8, 64] {
         compare(batch, quick).await?;
     }

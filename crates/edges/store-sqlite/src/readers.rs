@@ -132,5 +132,6 @@ pub(crate) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let db = Connection::open_with_flags(path, flags)?;
     db.busy_timeout(crate::open::BUSY)?;
     db.execute_batch("PRAGMA query_only = ON")?;
+    crate::open::keep_plans(&db)?;
     Ok(db)
 }

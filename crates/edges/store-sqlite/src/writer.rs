@@ -238,7 +238,11 @@ fn commit(
     turnstile: Option<&dyn Turnstile>,
     passes: &mut Vec<ChatKey>,
 ) -> Result<bool, Broken> {
-    let batch = |sql| db.execute_batch(sql).map_err(|error| Broken::new(&error));
+    let batch = |sql: &str| {
+        let mut statement = db.prepare_cached(sql)?;
+        statement.execute([]).map(|_rows| ())
+    };
+    let batch = |sql: &str| batch(sql).map_err(|error| Broken::new(&error));
     let mut next = Some(first);
     let mut woke = false;
     let run = (|| {
@@ -262,7 +266,8 @@ fn commit(
                 }
                 Err(_) => {
                     undo(turnstile, desk.take_passes());
-                    batch("ROLLBACK TO job; RELEASE job")?;
+                    batch("ROLLBACK TO job")?;
+                    batch("RELEASE job")?;
                 }
             }
             if group.len() < GROUP {

@@ -90,7 +90,7 @@ async fn allowance(table: &mut Table, binary: &Path, rounds: Rounds) -> anyhow::
     world
         .telegram
         .until("every answer", |telegram| {
-            telegram.calls_of("sendMessage").len() >= count
+            telegram.count(|call| call.method == "sendMessage") >= count
         })
         .await?;
     let mut at: Vec<Instant> = world

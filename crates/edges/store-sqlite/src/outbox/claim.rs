@@ -2,8 +2,8 @@
 
 use chat::{Fault, FaultKind, IdempotencyKey, Op, Step};
 use outbox::{Claimed, Claims, PartState, Pass, Waiting};
-use rusqlite::params;
-use waybill::{AccountId, MessageId, Timestamp, Waybill};
+use rusqlite::{Row, params};
+use waybill::{AccountId, ChatKey, MessageId, Timestamp, Waybill};
 
 use super::lane::{self, Entry, Head, Lane};
 use super::{gathering, words};
@@ -103,7 +103,7 @@ pub(super) fn claim_lane(
                 reason = damage.0,
                 "a lane can't be read; what waits in it stays there"
             );
-            desk.run("UPDATE lane SET ready_at = NULL WHERE id = ?1", [lane])?;
+            lane::not_ready(desk, lane)?;
             Ok(None)
         }
     }
@@ -112,15 +112,15 @@ pub(super) fn claim_lane(
 /// Claims the head of a lane, if it is due and neither its account nor its chat has to wait; keeps `ready_at` right either way.
 fn claim_head(desk: &Desk<'_>, lane: Lane, now: Timestamp) -> Result<Option<Claimed>, Trouble> {
     let mut opens = None;
-    while let Some(head) = lane::head(desk, lane)? {
-        if head.state == PartState::Sending || head.next_at > ms(now) {
+    while let Some(candidate) = candidate(desk, lane)? {
+        if candidate.head.state == PartState::Sending || candidate.head.next_at > ms(now) {
             break;
         }
-        let entry = lane::entry(desk, lane, now)?;
+        let entry = candidate.entry.at(now);
         if entry == Entry::Closed {
             break;
         }
-        let chat = lane::chat(desk, lane)?;
+        let chat = candidate.chat.read(lane)?;
         match desk.pass(&chat, now) {
             Pass::Go => {}
             Pass::Full => break,
@@ -129,7 +129,7 @@ fn claim_head(desk: &Desk<'_>, lane: Lane, now: Timestamp) -> Result<Option<Clai
                 break;
             }
         }
-        match load(desk, chat, &head, now) {
+        match load(candidate.columns, &candidate.head, chat.clone(), now) {
             Ok(claimed) => {
                 let claimed = Claimed {
                     account_rests: entry == Entry::Probe,
@@ -138,12 +138,12 @@ fn claim_head(desk: &Desk<'_>, lane: Lane, now: Timestamp) -> Result<Option<Clai
                 if entry == Entry::Probe {
                     lane::probe(desk, lane, now)?;
                 }
-                start(desk, lane, &head, &claimed, now)?;
+                start(desk, lane, &candidate.head, &claimed, now)?;
                 return Ok(Some(claimed));
             }
             Err(trouble) => {
-                desk.undo(&lane::chat(desk, lane)?);
-                hold(desk, &head, trouble)?;
+                desk.undo(&chat);
+                hold(desk, &candidate.head, trouble)?;
             }
         }
     }
@@ -152,6 +152,61 @@ fn claim_head(desk: &Desk<'_>, lane: Lane, now: Timestamp) -> Result<Option<Clai
         lane::not_before(desk, lane, opens)?;
     }
     Ok(None)
+}
+
+/// A lane's head, and all that decides whether and how it goes.
+struct Candidate {
+    head: Head,
+    entry: lane::Gates,
+    chat: lane::Address,
+    /// Apart: what is damaged in a part or its message is its own trouble, not the lane's.
+    columns: rusqlite::Result<Columns>,
+}
+
+/// One question, since it is asked once for every part that is sent.
+pub(super) const CANDIDATE: &str = "SELECT p.id, p.state, p.next_at,
+      max(a.throttled_until, a.resting_until, l.not_before), a.resting_until, l.account, l.conversation, l.thread,
+      p.n, p.op, p.key, p.attempts, p.tries, p.may_be_repeat, p.way, p.step, p.rendition, p.crashes,
+      m.message_id, m.kind, m.waybill, m.expires_at, m.source, m.ordinal, m.when_unknown,
+      (SELECT started_at FROM attempt WHERE part = p.id ORDER BY n LIMIT 1)
+    FROM lane l CROSS JOIN part p LEFT JOIN account a ON a.account = l.account LEFT JOIN message m ON m.id = p.message
+    WHERE l.id = ?1 AND p.lane = l.id AND p.state IN ('queued','sending','retry','unknown') ORDER BY p.seq LIMIT 1";
+
+fn candidate(desk: &Desk<'_>, lane: Lane) -> Result<Option<Candidate>, Trouble> {
+    let found = desk.first(CANDIDATE, [lane], |row| {
+        let state: String = row.get(1)?;
+        let gates = lane::Gates {
+            opens: row.get(3)?,
+            resting: row.get(4)?,
+        };
+        let address = lane::Address {
+            account: row.get(5)?,
+            conversation: row.get(6)?,
+            thread: row.get(7)?,
+        };
+        Ok((
+            row.get(0)?,
+            state,
+            row.get(2)?,
+            gates,
+            address,
+            columns(row),
+        ))
+    })?;
+    let Some((part, state, next_at, entry, chat, columns)) = found else {
+        return Ok(None);
+    };
+    let state = parse(format!("part {part}"), &state)?;
+    Ok(Some(Candidate {
+        head: Head {
+            part,
+            state,
+            next_at,
+        },
+        entry,
+        chat,
+        columns,
+    }))
 }
 
 struct Columns {
@@ -175,43 +230,38 @@ struct Columns {
     first_at: Option<i64>,
 }
 
-const LOAD: &str = "SELECT p.n, p.op, p.key, p.attempts, p.tries, p.may_be_repeat, p.way, p.step, p.rendition, p.crashes,
-      m.message_id, m.kind, m.waybill, m.expires_at, m.source, m.ordinal, m.when_unknown,
-      (SELECT started_at FROM attempt WHERE part = p.id ORDER BY n LIMIT 1)
-    FROM part p JOIN message m ON m.id = p.message WHERE p.id = ?1";
+fn columns(row: &Row<'_>) -> rusqlite::Result<Columns> {
+    Ok(Columns {
+        n: row.get(8)?,
+        op: row.get(9)?,
+        key: row.get(10)?,
+        attempts: row.get(11)?,
+        tries: row.get(12)?,
+        may_be_repeat: row.get(13)?,
+        way: row.get(14)?,
+        step: row.get(15)?,
+        rendition: row.get(16)?,
+        crashes: row.get(17)?,
+        message: row.get(18)?,
+        kind: row.get(19)?,
+        waybill: row.get(20)?,
+        expires_at: row.get(21)?,
+        source: row.get(22)?,
+        ordinal: row.get(23)?,
+        when_unknown: row.get(24)?,
+        first_at: row.get(25)?,
+    })
+}
 
 /// The part as it will be once it was claimed.
 fn load(
-    desk: &Desk<'_>,
-    chat: waybill::ChatKey,
+    columns: rusqlite::Result<Columns>,
     head: &Head,
+    chat: ChatKey,
     now: Timestamp,
 ) -> Result<Claimed, Trouble> {
-    let part = head.part;
-    let row = || format!("part {part}");
-    let columns = desk.first(LOAD, [part], |row| {
-        Ok(Columns {
-            n: row.get(0)?,
-            op: row.get(1)?,
-            key: row.get(2)?,
-            attempts: row.get(3)?,
-            tries: row.get(4)?,
-            may_be_repeat: row.get(5)?,
-            way: row.get(6)?,
-            step: row.get(7)?,
-            rendition: row.get(8)?,
-            crashes: row.get(9)?,
-            message: row.get(10)?,
-            kind: row.get(11)?,
-            waybill: row.get(12)?,
-            expires_at: row.get(13)?,
-            source: row.get(14)?,
-            ordinal: row.get(15)?,
-            when_unknown: row.get(16)?,
-            first_at: row.get(17)?,
-        })
-    })?;
-    let found = columns.ok_or_else(|| Trouble::unreadable(row(), "its message is missing"))?;
+    let row = || format!("part {}", head.part);
+    let found = columns?;
     let waybill: Waybill = read(row(), &found.waybill)?;
     Ok(Claimed {
         message: parse::<MessageId>(row(), &found.message)?,
@@ -256,8 +306,7 @@ fn start(
         "INSERT INTO attempt(part, n, started_at) VALUES(?1, ?2, ?3)",
         params![head.part, claimed.attempt, ms(now)],
     )?;
-    desk.run("UPDATE lane SET ready_at = NULL WHERE id = ?1", [lane])?;
-    Ok(())
+    lane::not_ready(desk, lane)
 }
 
 /// A part that can't be read waits for the owner; its lane goes on. Only damage is held: trouble with the database itself

@@ -79,21 +79,41 @@ pub(super) fn point(desk: &Desk<'_>, from: Lane, to: &ChatKey) -> Result<Lane, T
 
 /// The chat of a lane.
 pub(super) fn chat(desk: &Desk<'_>, lane: Lane) -> Result<ChatKey, Trouble> {
-    let row = || format!("lane {lane}");
-    let found: Option<(String, String, String)> = desk.first(
+    let found = desk.first(
         "SELECT account, conversation, thread FROM lane WHERE id = ?1",
         [lane],
-        |columns| Ok((columns.get(0)?, columns.get(1)?, columns.get(2)?)),
+        |columns| {
+            Ok(Address {
+                account: columns.get(0)?,
+                conversation: columns.get(1)?,
+                thread: columns.get(2)?,
+            })
+        },
     )?;
-    let (account, conversation, thread) =
-        found.ok_or_else(|| Trouble::unreadable(row(), "it is missing"))?;
-    let conversation =
-        Conversation::new(conversation).map_err(|error| Trouble::unreadable(row(), error))?;
-    let chat = ChatKey::new(parse(row(), &account)?, conversation);
-    if thread.is_empty() {
-        return Ok(chat);
+    found
+        .ok_or_else(|| Trouble::unreadable(format!("lane {lane}"), "it is missing"))?
+        .read(lane)
+}
+
+/// A chat as a lane's columns.
+pub(super) struct Address {
+    pub(super) account: String,
+    pub(super) conversation: String,
+    pub(super) thread: String,
+}
+
+impl Address {
+    pub(super) fn read(self, lane: Lane) -> Result<ChatKey, Trouble> {
+        let row = || format!("lane {lane}");
+        let conversation = Conversation::new(self.conversation)
+            .map_err(|error| Trouble::unreadable(row(), error))?;
+        let chat = ChatKey::new(parse(row(), &self.account)?, conversation);
+        if self.thread.is_empty() {
+            return Ok(chat);
+        }
+        let thread = Thread::new(self.thread).map_err(|error| Trouble::unreadable(row(), error))?;
+        Ok(chat.in_thread(thread))
     }
-    Ok(chat.in_thread(Thread::new(thread).map_err(|error| Trouble::unreadable(row(), error))?))
 }
 
 /// The lane's head.
@@ -133,7 +153,7 @@ pub(super) fn recompute(desk: &Desk<'_>, lane: Lane) -> Result<(), Trouble> {
         .map(|head| head.next_at);
     // Of a time and none, SQLite's max is none: nothing open is not ready.
     desk.run(
-        "UPDATE lane SET ready_at = max(?2, not_before) WHERE id = ?1",
+        "UPDATE lane SET ready_at = max(?2, not_before) WHERE id = ?1 AND ready_at IS NOT max(?2, not_before)",
         params![lane, ready],
     )?;
     if ready.is_some() {
@@ -156,18 +176,24 @@ pub(super) enum Entry {
 /// How long others wait for what a probe finds out, in milliseconds: longer than an attempt without a file may take.
 const PROBE_MS: i64 = 75_000;
 
-pub(super) fn entry(desk: &Desk<'_>, lane: Lane, now: Timestamp) -> Result<Entry, Trouble> {
-    let found: Option<(i64, i64)> = desk.first(
-        "SELECT max(a.throttled_until, a.resting_until, l.not_before), a.resting_until
-         FROM lane l JOIN account a ON a.account = l.account WHERE l.id = ?1",
-        [lane],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
-    Ok(match found {
-        Some((opens, _)) if opens > ms(now) => Entry::Closed,
-        Some((_, resting)) if resting > 0 => Entry::Probe,
-        Some(_) | None => Entry::Open,
-    })
+/// Until when a lane and its account wait.
+pub(super) struct Gates {
+    /// When the last of them opens; none is said for an account that has no row.
+    pub(super) opens: Option<i64>,
+    /// Until when the account rests; 0 if it does not.
+    pub(super) resting: Option<i64>,
+}
+
+impl Gates {
+    pub(super) fn at(&self, now: Timestamp) -> Entry {
+        if self.opens.is_some_and(|opens| opens > ms(now)) {
+            Entry::Closed
+        } else if self.resting.is_some_and(|resting| resting > 0) {
+            Entry::Probe
+        } else {
+            Entry::Open
+        }
+    }
 }
 
 /// The platform asked the chat to wait: nothing of it goes before then, in no thread, whatever becomes of the part that met
@@ -215,6 +241,15 @@ pub(super) fn not_before(desk: &Desk<'_>, lane: Lane, at: Timestamp) -> Result<(
     Ok(())
 }
 
+/// Nothing of the lane may begin now.
+pub(super) fn not_ready(desk: &Desk<'_>, lane: Lane) -> Result<(), Trouble> {
+    desk.run(
+        "UPDATE lane SET ready_at = NULL WHERE id = ?1 AND ready_at IS NOT NULL",
+        [lane],
+    )?;
+    Ok(())
+}
+
 /// Why an account has to wait.
 #[derive(Clone, Copy)]
 pub(super) enum Wait {
@@ -245,18 +280,13 @@ pub(super) fn gate(
     Ok(())
 }
 
-/// The lane's account answered: its rest is over.
+/// The lane's account, which rests, answered: its rest is over.
 pub(super) fn answered(desk: &Desk<'_>, lane: Lane) -> Result<(), Trouble> {
-    let resting: Option<String> = desk.first(
-        "SELECT a.account FROM lane l JOIN account a ON a.account = l.account
-         WHERE l.id = ?1 AND a.resting_until > 0",
-        [lane],
-        |row| row.get(0),
-    )?;
-    match resting {
-        Some(account) => open_account(desk, &account),
-        None => Ok(()),
-    }
+    let account: Option<String> =
+        desk.first("SELECT account FROM lane WHERE id = ?1", [lane], |row| {
+            row.get(0)
+        })?;
+    account.map_or(Ok(()), |account| open_account(desk, &account))
 }
 
 /// Ends an account's rest, also that of the parts whose refusal began it. What the platform asked to wait for still waits.

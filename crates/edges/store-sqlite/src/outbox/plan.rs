@@ -35,6 +35,21 @@ fn claims_scan_nothing_and_sort_nothing() {
 }
 
 #[test]
+fn the_part_that_goes_next_is_found_by_keys_alone() {
+    let steps = plan(claim::CANDIDATE);
+    assert!(
+        steps
+            .iter()
+            .all(|step| step.starts_with("SEARCH") || step.starts_with("CORRELATED")),
+        "{steps:?}"
+    );
+    assert!(
+        steps.iter().any(|step| step.contains("part_open (lane=?)")),
+        "{steps:?}"
+    );
+}
+
+#[test]
 fn only_the_few_accounts_are_scanned() {
     assert_eq!(plan(claim::ACCOUNTS), ["SCAN account"]);
     for sql in [claim::NEXT_READY, claim::FIRST_READY] {

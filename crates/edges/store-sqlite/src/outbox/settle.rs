@@ -25,6 +25,8 @@ const SENSELESS_MOVE: jiff::SignedDuration = jiff::SignedDuration::from_mins(5);
 struct Part {
     id: i64,
     lane: Lane,
+    /// Whether its account rests.
+    rests: bool,
 }
 
 /// Writes a settlement down; claims what may go next.
@@ -56,7 +58,11 @@ pub(super) fn settle(desk: &Desk<'_>, settlement: &Settlement) -> Result<Vec<Cla
 /// What the attempt said of its chat and its account, whatever became of the part itself.
 fn account_after(desk: &Desk<'_>, part: &Part, settlement: &Settlement) -> Result<(), Trouble> {
     let Some(fault) = &settlement.fault else {
-        return lane::answered(desk, part.lane);
+        return if part.rests {
+            lane::answered(desk, part.lane)
+        } else {
+            Ok(())
+        };
     };
     if let FaultKind::Throttled { after, scope } = &fault.kind {
         let wait = (*after).min(LONGEST_WAIT);
@@ -65,6 +71,9 @@ fn account_after(desk: &Desk<'_>, part: &Part, settlement: &Settlement) -> Resul
             ThrottleScope::Account => lane::gate(desk, part.lane, Wait::Throttled, until)?,
             ThrottleScope::Part | ThrottleScope::Lane => lane::throttle(desk, part.lane, until)?,
         }
+    }
+    if !part.rests {
+        return Ok(());
     }
     if answered(fault) {
         return lane::answered(desk, part.lane);
@@ -118,7 +127,9 @@ pub(super) fn recover(
 /// The part, if this attempt is its running one.
 fn running(desk: &Desk<'_>, settlement: &Settlement) -> Result<Option<Part>, Trouble> {
     desk.first(
-        "SELECT p.id, p.lane FROM message m JOIN part p ON p.message = m.id
+        "SELECT p.id, p.lane, coalesce(a.resting_until, 0) > 0
+         FROM message m JOIN part p ON p.message = m.id JOIN lane l ON l.id = p.lane
+           LEFT JOIN account a ON a.account = l.account
          WHERE m.message_id = ?1 AND p.n = ?2 AND p.state = 'sending' AND (p.attempts = ?3 OR ?4)",
         params![
             settlement.message.to_string(),
@@ -130,6 +141,7 @@ fn running(desk: &Desk<'_>, settlement: &Settlement) -> Result<Option<Part>, Tro
             Ok(Part {
                 id: row.get(0)?,
                 lane: row.get(1)?,
+                rests: row.get(2)?,
             })
         },
     )
