@@ -1,4 +1,4 @@
-//! What the tests need from the machine: a Docker engine that answers, Chromium and its driver, strace.
+//! What the tests need from the machine: a Docker engine that answers, Chromium and its driver, strace, an SSH server, bubblewrap.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -7,11 +7,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 
 /// Programs, and the Debian package that has each.
-const PROGRAMS: [(&str, &str); 4] = [
+const PROGRAMS: [(&str, &str); 6] = [
     ("dockerd", "docker.io"),
     ("chromium", "chromium"),
     ("chromedriver", "chromium-driver"),
     ("strace", "strace"),
+    ("sshd", "openssh-server"),
+    ("bwrap", "bubblewrap"),
 ];
 
 /// Longest that an engine may take to answer after it was started.

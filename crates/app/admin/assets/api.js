@@ -45,6 +45,8 @@ export const say = (conversation, message) => tell(at(conversation, "messages"),
 export const actOnParcel = (id, verb, part) =>
   ask(`/api/outbox/${encodeURIComponent(id)}/${verb}${part ? `?part=${part}` : ""}`, { method: "POST" });
 
+export const stopSandbox = (id) => ask(`/api/sandboxes/${encodeURIComponent(id)}/stop`, { method: "POST" });
+
 /** Uploads a file, telling its progress (0 to 1). Returns the promise of what was stored, and a way to give up. */
 export function upload(conversation, file, progress) {
   const request = new XMLHttpRequest();

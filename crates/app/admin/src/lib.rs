@@ -28,6 +28,7 @@ mod options;
 mod page;
 mod parcels;
 mod router;
+mod sandboxes;
 mod serve;
 mod view;
 

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use chat_web::Web;
 use outbox::{OutboxStore, Tally};
 use policy::AccessStore;
-use sandbox::BlobStore;
+use sandbox::{BlobStore, Keeper, Logbook};
 use serde::Serialize;
 use session::VisibleLog;
 use waybill::{AccountId, Clock, Ids, ProfileId, Timestamp};
@@ -28,6 +28,8 @@ pub struct ProfileStatus {
     pub id: ProfileId,
     /// Its model, for the owner's eyes.
     pub model: String,
+    /// Which walls its sandbox has, in a sentence; empty until that was looked at.
+    pub walls: String,
 }
 
 /// How a channel's account stands.
@@ -143,6 +145,10 @@ pub struct Options {
     pub started_at: Timestamp,
     /// Largest upload, in bytes.
     pub attachment_bytes: u64,
+    /// Who looks after sandboxes, one for each kind.
+    pub keepers: Vec<Arc<dyn Keeper>>,
+    /// The last commands of each sandbox.
+    pub logbook: Arc<dyn Logbook>,
     /// Names that a trusted proxy serves us under, as they stand in `Host`. Loopback names need no mention.
     pub hosts: Vec<String>,
 }

@@ -13,7 +13,9 @@ use tokio::sync::watch;
 use crate::error::Refused;
 use crate::openapi::Operation;
 use crate::options::{Options, Status};
-use crate::{assets, conversations, events, files, guard, login, metrics, openapi, page, parcels};
+use crate::{
+    assets, conversations, events, files, guard, login, metrics, openapi, page, parcels, sandboxes,
+};
 
 /// Largest JSON body: the longest text, written in escapes, fits.
 const BODY: usize = 2 << 20;
@@ -100,6 +102,13 @@ pub(crate) fn routes() -> Vec<Route> {
             door: Door::Open,
             operation: None,
             handler: |verb| on(verb, parcels::one),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/sandboxes",
+            door: Door::Open,
+            operation: None,
+            handler: |verb| on(verb, sandboxes::all),
         },
         Route {
             verb: Verb::Get,
@@ -219,6 +228,20 @@ pub(crate) fn routes() -> Vec<Route> {
             door: Door::Session,
             operation: Some(openapi::act),
             handler: |verb| on(verb, parcels::act),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/api/sandboxes",
+            door: Door::Session,
+            operation: Some(openapi::sandboxes),
+            handler: |verb| on(verb, sandboxes::list),
+        },
+        Route {
+            verb: Verb::Post,
+            path: "/api/sandboxes/{id}/stop",
+            door: Door::Session,
+            operation: Some(openapi::stop_sandbox),
+            handler: |verb| on(verb, sandboxes::stop),
         },
         Route {
             verb: Verb::Get,

@@ -60,6 +60,33 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: OutboxCommand,
     },
+    /// See the agents' sandboxes; end them, look inside
+    Sandboxes {
+        /// What to do
+        #[command(subcommand)]
+        command: SandboxesCommand,
+    },
+    /// Try everything that a gateway needs, each profile's sandbox too, and say what does not work
+    Doctor,
+}
+
+/// `sandboxes` commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum SandboxesCommand {
+    /// List those that stand, with what runs in them
+    List,
+    /// End one with all that runs in it; its workspace and home stay
+    Stop {
+        /// Its id, or the first six or more signs of it
+        id: String,
+    },
+    /// End those that nobody used for longer than idle_seconds
+    Reap,
+    /// Open a shell in one
+    Shell {
+        /// A profile's name, or a sandbox's id
+        name: String,
+    },
 }
 
 /// `config` commands.

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use crate::printable::printable;
+
 /// A configuration error.
 pub(crate) const CONFIGURATION: u8 = 78;
 
@@ -14,19 +16,31 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// A configuration with these problems.
+    pub(crate) fn of_problems(problems: &[settings::Problem]) -> Self {
+        let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        Self::Configuration(told.join("\n"))
+    }
+
     /// Tells the person, and gives the exit code.
     pub(crate) fn tell(self) -> ExitCode {
         match self {
             Self::Configuration(text) => {
-                eprintln!("tidings: {text}");
+                say(&text);
                 ExitCode::from(CONFIGURATION)
             }
             Self::Failed(text) => {
-                eprintln!("tidings: {text}");
+                say(&text);
                 ExitCode::FAILURE
             }
         }
     }
+}
+
+/// Line by line: some of it may be the words of an engine or of another machine.
+fn say(text: &str) {
+    let lines: Vec<String> = text.lines().map(printable).collect();
+    eprintln!("tidings: {}", lines.join("\n"));
 }
 
 impl From<settings::HomeError> for Failure {

@@ -8,11 +8,13 @@
 mod arguments;
 mod backup;
 mod config;
+mod doctor;
 mod exit;
 mod logging;
 mod login;
 mod outbox;
 mod printable;
+mod sandboxes;
 mod up;
 
 use std::process::ExitCode;
@@ -22,7 +24,7 @@ use clap::Parser as _;
 use gateway::SystemClock;
 use settings::{Environment, Home, ProcessEnvironment};
 
-use crate::arguments::{Arguments, Command, ConfigCommand, OutboxCommand};
+use crate::arguments::{Arguments, Command, ConfigCommand, OutboxCommand, SandboxesCommand};
 use crate::exit::Failure;
 use crate::outbox::Paint;
 
@@ -81,6 +83,29 @@ fn obey(arguments: &Arguments, environment: &dyn Environment) -> Result<ExitCode
             ConfigCommand::Path => config::path(&home, arguments.json),
         },
         Command::Outbox { command } => parcels(&home, command, arguments, environment),
+        Command::Sandboxes { command } => computers(&home, command, arguments, environment),
+        Command::Doctor => {
+            let paint = Paint::of(environment);
+            doctor::run(&home, arguments.json, paint, environment, &SystemClock)
+        }
+    }
+}
+
+fn computers(
+    home: &Home,
+    command: &SandboxesCommand,
+    arguments: &Arguments,
+    environment: &dyn Environment,
+) -> Result<ExitCode, Failure> {
+    let json = arguments.json;
+    match command {
+        SandboxesCommand::List => {
+            let paint = Paint::of(environment);
+            sandboxes::list(home, json, paint, environment, &SystemClock)
+        }
+        SandboxesCommand::Stop { id } => sandboxes::stop(home, id, json, environment),
+        SandboxesCommand::Reap => sandboxes::reap(home, json, environment),
+        SandboxesCommand::Shell { name } => sandboxes::shell(home, name, environment),
     }
 }
 

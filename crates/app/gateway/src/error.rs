@@ -44,6 +44,9 @@ pub enum StartError {
     /// The store was opened without a place for artifacts.
     #[error("the store has no place for artifacts")]
     NoBlobs,
+    /// Nothing can keep the secrets out of sight.
+    #[error(transparent)]
+    Secrets(#[from] redact::TooMany),
     /// The machine gives no random numbers.
     #[error("no login link could be made: {0}")]
     Login(#[source] admin::Error),

@@ -15,6 +15,7 @@ mod backup;
 mod care;
 mod channels;
 mod directory;
+mod doctor;
 mod error;
 mod foundations;
 mod health;
@@ -32,8 +33,10 @@ mod system;
 mod tenants;
 
 pub use backup::{Backup, BackupError, Secrets, back_up};
+pub use doctor::{Check, Verdict, examine_ground};
 pub use error::StartError;
 pub use home::{HomeLock, LockError};
 pub use running::{Running, Summary};
+pub use sandboxes::{Looked, Sandboxes};
 pub use start::{Gateway, Options};
 pub use system::{SystemClock, SystemIds};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::ModelPort;
 use model_demo::DemoModel;
-use model_http::HttpModel;
+use model_http::{Api, HttpModel, Options};
 use settings::{Environment, ModelChoice, Settings};
 use waybill::Secret;
 
@@ -35,9 +35,17 @@ impl<'a> Chooser<'a> {
         match choice {
             ModelChoice::Demo => Arc::new(DemoModel::new()),
             ModelChoice::Named { provider, model } => match self.settings.providers.get(provider) {
-                Some(known) => self.http(provider, &known.base_url, known.api_key.clone(), model),
+                Some(known) => {
+                    let key = known.api_key.clone();
+                    let options = Options::new(provider, &known.base_url, model, key);
+                    self.http(Options {
+                        api: spoken(known.api),
+                        context: known.context.unwrap_or(options.context),
+                        ..options
+                    })
+                }
                 // Settings check this; a provider that is gone is said by the model call itself.
-                None => self.http(provider, "", None, model),
+                None => self.http(Options::new(provider, "", model, None)),
             },
             ModelChoice::Auto => {
                 if let Some(found) = &self.found {
@@ -59,28 +67,33 @@ impl<'a> Chooser<'a> {
                 .filter(|key| !key.trim().is_empty())
             {
                 let key = Secret::new(key.trim().to_owned());
-                return self.http(
-                    known.provider,
-                    known.base_url,
-                    Some(key),
-                    known.default_model,
-                );
+                let (at, model) = (known.base_url, known.default_model);
+                return self.http(Options {
+                    api: known.api,
+                    ..Options::new(known.provider, at, model, Some(key))
+                });
             }
         }
         match model_http::discover::probe_local(self.client).await {
-            Some(found) => self.http(&found.provider, &found.base_url, None, &found.model),
+            Some(found) => self.http(Options {
+                api: found.api,
+                ..Options::new(&found.provider, &found.base_url, &found.model, None)
+            }),
             None => Arc::new(DemoModel::new()),
         }
     }
 
-    fn http(
-        &self,
-        provider: &str,
-        base_url: &str,
-        key: Option<Secret>,
-        model: &str,
-    ) -> Arc<dyn ModelPort> {
-        let options = model_http::Options::new(provider, base_url, model, key);
+    fn http(&self, options: Options) -> Arc<dyn ModelPort> {
         Arc::new(HttpModel::new(self.client.clone(), options))
+    }
+}
+
+fn spoken(api: settings::Api) -> Api {
+    match api {
+        settings::Api::OpenaiChat => Api::OpenaiChat,
+        settings::Api::OpenaiResponses => Api::OpenaiResponses,
+        settings::Api::Anthropic => Api::Anthropic,
+        settings::Api::Ollama => Api::Ollama,
+        settings::Api::Gemini => Api::Gemini,
     }
 }

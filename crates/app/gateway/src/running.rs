@@ -1,10 +1,11 @@
 //! A running gateway: what the owner reads of it, and how it comes to rest.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use sandbox::SandboxPort;
 use settings::Home;
 use store_sqlite::Store;
@@ -13,6 +14,7 @@ use waybill::{AccountId, Ids, ProfileId};
 use crate::HomeLock;
 use crate::care;
 use crate::sandboxes::Drivers;
+use crate::status::Walls;
 use crate::supervisor::Stage;
 
 /// How long listeners, intake, courier and store may take to stop.
@@ -55,8 +57,7 @@ pub struct Running {
     /// How long turns may go on.
     pub(crate) grace: Duration,
     pub(crate) ready: Arc<AtomicBool>,
-    /// Which walls sandboxes have, once that was looked at.
-    pub(crate) walls: Arc<OnceLock<String>>,
+    pub(crate) walls: Walls,
     pub(crate) _lock: HomeLock,
 }
 
@@ -69,17 +70,16 @@ impl Running {
 
     /// Which walls the sandboxes of each profile have, in a sentence for the owner. Looks at the machine.
     pub async fn walls(&self) -> Vec<(ProfileId, String)> {
-        let mut walls = Vec::new();
-        for (profile, port) in &self.sandboxes {
+        // Side by side: another machine that does not answer hides no other.
+        let looking = self.sandboxes.iter().map(async |(profile, port)| {
             let sentence = match port.describe().await {
                 Ok(sentence) => sentence,
                 Err(error) => format!("none: {error}"),
             };
-            // The first profile's is the one that the dashboard shows.
-            self.walls.get_or_init(|| sentence.clone());
-            walls.push((profile.clone(), sentence));
-        }
-        walls
+            self.walls.seen(profile, &sentence);
+            (profile.clone(), sentence)
+        });
+        join_all(looking).await
     }
 
     /// Waits until a service ends by itself, which it should not; says which.

@@ -1,45 +1,108 @@
 //! Sandbox drivers, chosen from the settings and from what the machine has. Never the bare host.
 
+mod desk;
+mod no_walls;
+mod reaper;
+mod way_out;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use sandbox::{
-    ArtifactRef, BlobReader, BlobStore, Driver, Entry, Exec, Network, Output, Refusal,
-    SandboxError, SandboxPath, SandboxPort, SandboxSpec, Staged, WriteMode,
+    ArtifactRef, BlobReader, BlobStore, Driver, Entry, Exec, Keeper, Network, Output, Refusal,
+    Remote, Running, SandboxError, SandboxPath, SandboxPort, SandboxSpec, Staged, Start, WriteMode,
 };
 use sandbox_docker::DockerSandbox;
 use sandbox_folders::{Folders, HostPath};
 use sandbox_process::ProcessSandbox;
-use settings::DriverChoice;
+use sandbox_ssh::SshSandbox;
+use settings::{DriverChoice, Environment, Home, Settings};
 use tokio::sync::OnceCell;
-use waybill::TurnScope;
+use waybill::{Clock, TurnScope};
 
-use crate::foundations::Foundations;
+pub(crate) use desk::Ready;
+pub use desk::{Looked, Sandboxes};
+pub(crate) use reaper::Reaper;
+
+use no_walls::NoWalls;
+use way_out::WayOut;
 
 /// The drivers of this machine.
 #[derive(Clone)]
 pub(crate) struct Drivers {
     pub(crate) docker: Arc<DockerSandbox>,
     pub(crate) process: Arc<ProcessSandbox>,
+    pub(crate) ssh: Arc<SshSandbox>,
+}
+
+/// What drivers must be told of their home and their machine.
+pub(crate) struct Ground<'a> {
+    pub(crate) home: &'a Home,
+    /// The installation's id.
+    pub(crate) install: &'a str,
+    pub(crate) clock: &'a Arc<dyn Clock>,
+    /// See [`sandbox_process::Options::launcher`].
+    pub(crate) launcher: Vec<String>,
+    /// The engine's socket, if not the usual one.
+    pub(crate) docker: Option<String>,
+    /// Other machines that profiles name.
+    pub(crate) remotes: Vec<Remote>,
+    /// Whether this is not the gateway itself but the owner's look beside it.
+    pub(crate) beside: bool,
+}
+
+/// The other machines that profiles name.
+pub(crate) fn remotes(settings: &Settings) -> Vec<Remote> {
+    let profiles = settings.profiles.values();
+    profiles
+        .filter_map(|profile| profile.sandbox.remote.clone())
+        .collect()
+}
+
+/// Where the owner says that the engine listens.
+pub(crate) fn docker_host(environment: &dyn Environment) -> Option<String> {
+    environment
+        .get("DOCKER_HOST")
+        .filter(|host| !host.is_empty())
 }
 
 impl Drivers {
-    /// Drivers that look for nothing yet. `docker` is the engine's socket, if not the usual one.
-    pub(crate) fn new(base: &Foundations, launcher: Vec<String>, docker: Option<String>) -> Self {
-        let folders = Folders::new(HostPath::new(base.home.profiles()));
+    /// Drivers that look for nothing yet. To be called within the runtime that shall carry what sandboxes say outward.
+    pub(crate) fn new(ground: Ground<'_>) -> Self {
+        let folders = Folders::new(HostPath::new(ground.home.profiles()));
+        let egress = Arc::new(WayOut::here());
         Self {
             docker: Arc::new(DockerSandbox::new(sandbox_docker::Options {
-                install: base.install.clone(),
-                socket: docker,
+                install: ground.install.to_owned(),
+                socket: ground.docker,
                 folders: folders.clone(),
-                clock: Arc::clone(&base.clock),
+                clock: Arc::clone(ground.clock),
+                egress: Some(Arc::clone(&egress) as Arc<dyn sandbox_docker::Egress>),
+                beside: ground.beside,
             })),
             process: Arc::new(ProcessSandbox::new(sandbox_process::Options {
-                launcher,
+                launcher: ground.launcher,
                 folders,
+                egress: Some(egress as Arc<dyn sandbox_process::Egress>),
+                beside: ground.beside,
+            })),
+            ssh: Arc::new(SshSandbox::new(sandbox_ssh::Options {
+                remotes: ground.remotes,
             })),
         }
+    }
+
+    /// Who looks after the sandboxes of each driver.
+    pub(crate) fn keepers(&self) -> Vec<(Driver, Arc<dyn Keeper>)> {
+        vec![
+            (Driver::Docker, Arc::clone(&self.docker) as Arc<dyn Keeper>),
+            (
+                Driver::Process,
+                Arc::clone(&self.process) as Arc<dyn Keeper>,
+            ),
+            (Driver::Ssh, Arc::clone(&self.ssh) as Arc<dyn Keeper>),
+        ]
     }
 
     /// The driver of a choice; `auto` looks at the machine when it is first used, and stays with what it found.
@@ -53,6 +116,7 @@ impl Drivers {
                 Driver::Process,
                 Arc::clone(&self.process) as Arc<dyn SandboxPort>,
             ),
+            DriverChoice::Ssh => (Driver::Ssh, Arc::clone(&self.ssh) as Arc<dyn SandboxPort>),
             DriverChoice::Host => (Driver::Host, Arc::new(NoWalls)),
             DriverChoice::Auto => {
                 let auto = Auto {
@@ -64,6 +128,32 @@ impl Drivers {
             }
         }
     }
+}
+
+/// What a gateway does once with the containers that it finds: ends commands of an earlier life that was killed, and says whether
+/// the engine sees the home. `false`: the engine could not be asked, so that it is to be tried again.
+pub(crate) async fn take_over(docker: &DockerSandbox) -> bool {
+    match docker.end_orphans().await {
+        Ok(0) => {}
+        Ok(ended) => {
+            tracing::info!(
+                ended,
+                "commands of an earlier life of this gateway were ended"
+            );
+        }
+        Err(error) => {
+            tracing::debug!(%error, "the containers could not be looked through");
+            return false;
+        }
+    }
+    match docker.check_home().await {
+        Ok(None) => {}
+        Ok(Some(sentence)) => tracing::error!("{sentence}"),
+        Err(error) => {
+            tracing::debug!(%error, "whether the engine sees the home could not be found out");
+        }
+    }
+    true
 }
 
 /// `driver = "auto"`: Docker if its daemon answers and has the image or gets it, else processes.
@@ -110,10 +200,10 @@ impl Auto {
         let driver = self.driver().await;
         let port: &dyn SandboxPort = match driver {
             Driver::Docker => self.drivers.docker.as_ref(),
-            Driver::Process | Driver::Host if spec.network == Network::Bridge => {
+            Driver::Process | Driver::Ssh | Driver::Host if spec.network == Network::Bridge => {
                 return Err(SandboxError::Unavailable(WIDER.to_owned()));
             }
-            Driver::Process | Driver::Host => self.drivers.process.as_ref(),
+            Driver::Process | Driver::Ssh | Driver::Host => self.drivers.process.as_ref(),
         };
         let spec = SandboxSpec {
             driver,
@@ -137,6 +227,16 @@ impl SandboxPort for Auto {
     ) -> Result<Output, SandboxError> {
         let (port, spec) = self.pick(spec).await?;
         port.exec(scope, &spec, exec).await
+    }
+
+    async fn start(
+        &self,
+        scope: &TurnScope,
+        spec: &SandboxSpec,
+        start: Start,
+    ) -> Result<Box<dyn Running>, SandboxError> {
+        let (port, spec) = self.pick(spec).await?;
+        port.start(scope, &spec, start).await
     }
 
     async fn read(
@@ -200,87 +300,26 @@ impl SandboxPort for Auto {
         port.stage(scope, &spec, name, bytes).await
     }
 
+    async fn forbids_folder(
+        &self,
+        scope: &TurnScope,
+        spec: &SandboxSpec,
+        canonical: &str,
+    ) -> Option<String> {
+        match self.pick(spec).await {
+            Ok((port, spec)) => port.forbids_folder(scope, &spec, canonical).await,
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    fn under_way(&self, spec: &SandboxSpec) -> Option<String> {
+        SandboxPort::under_way(self.drivers.docker.as_ref(), spec)
+    }
+
     async fn describe(&self) -> Result<String, SandboxError> {
         match self.driver().await {
             Driver::Docker => self.drivers.docker.describe().await,
-            Driver::Process | Driver::Host => self.drivers.process.describe().await,
+            Driver::Process | Driver::Ssh | Driver::Host => self.drivers.process.describe().await,
         }
-    }
-}
-
-/// `driver = "host"`: accepted by the settings, refused here. A path of a sandbox has no meaning without walls.
-struct NoWalls;
-
-/// What every use of it answers.
-const NO_WALLS: &str = "driver = \"host\" is not in this version, so nothing was run; set sandbox.driver to \"auto\", \
-                        \"docker\" or \"process\"";
-
-fn no_walls<T>() -> Result<T, SandboxError> {
-    Err(SandboxError::Unavailable(NO_WALLS.to_owned()))
-}
-
-#[async_trait]
-impl SandboxPort for NoWalls {
-    async fn exec(&self, _: &TurnScope, _: &SandboxSpec, _: Exec) -> Result<Output, SandboxError> {
-        no_walls()
-    }
-
-    async fn read(
-        &self,
-        _: &TurnScope,
-        _: &SandboxSpec,
-        _: &SandboxPath,
-        _: u64,
-        _: usize,
-    ) -> Result<(Bytes, u64), SandboxError> {
-        no_walls()
-    }
-
-    async fn write(
-        &self,
-        _: &TurnScope,
-        _: &SandboxSpec,
-        _: &SandboxPath,
-        _: &[u8],
-        _: WriteMode,
-    ) -> Result<(), SandboxError> {
-        no_walls()
-    }
-
-    async fn list(
-        &self,
-        _: &TurnScope,
-        _: &SandboxSpec,
-        _: &SandboxPath,
-        _: usize,
-    ) -> Result<(Vec<Entry>, usize), SandboxError> {
-        no_walls()
-    }
-
-    async fn capture(
-        &self,
-        _: &TurnScope,
-        _: &SandboxSpec,
-        _: &SandboxPath,
-        _: u64,
-        _: &dyn BlobStore,
-    ) -> Result<ArtifactRef, Refusal> {
-        Err(Refusal::Sandbox {
-            reason: NO_WALLS.to_owned(),
-        })
-    }
-
-    async fn stage(
-        &self,
-        _: &TurnScope,
-        _: &SandboxSpec,
-        _: &str,
-        _: Box<dyn BlobReader>,
-    ) -> Result<Staged, SandboxError> {
-        no_walls()
-    }
-
-    async fn describe(&self) -> Result<String, SandboxError> {
-        no_walls()
     }
 }

@@ -10,12 +10,14 @@ use chat_web::Web;
 use courier::{Channels, Courier};
 use intake::Intake;
 use outbox::{HealthSink, Outlet};
+use redact::Redactor;
 use sandbox::SandboxPort;
 use settings::{Environment, Settings};
-use waybill::{AccountId, ProfileId};
+use waybill::{AccountId, ProfileId, Secret};
 
 use crate::channels;
 use crate::directory::Routes;
+use crate::error::StartError;
 use crate::foundations::Foundations;
 use crate::health::{Board, Changes, Crier, Herald, Side, home_chat};
 use crate::sandboxes::Drivers;
@@ -50,11 +52,14 @@ pub(crate) struct Services {
 
 impl Services {
     /// Builds them; looks for models where the settings leave that open.
+    ///
+    /// # Errors
+    /// If nothing could keep the secrets out of sight.
     pub(crate) async fn build(
         base: &Foundations,
         drivers: Drivers,
         environment: &dyn Environment,
-    ) -> Self {
+    ) -> Result<Self, StartError> {
         let web = web(base);
         let channels::Built {
             mut adapters,
@@ -89,6 +94,7 @@ impl Services {
             },
             Ports {
                 inbox: Arc::new(base.store.clone()),
+                last_words: Arc::new(base.store.clone()),
                 sessions: Arc::new(base.store.clone()),
                 tenants: Arc::new(Profiles(tenants)),
                 blobs: Arc::clone(&base.blobs),
@@ -96,12 +102,13 @@ impl Services {
                 outlet: Arc::clone(&outlet),
                 clock: Arc::clone(&base.clock),
                 ids: Arc::clone(&base.ids),
+                redactor: Arc::new(redactor(&base.settings, environment)?),
             },
         );
         let intake = intake(base, &models, &agent, &outlet, board.sink(Side::Hears));
         let crier = Arc::new(crier(base, outlet));
         let herald = herald(base, &crier);
-        Self {
+        Ok(Self {
             web,
             adapters,
             courier,
@@ -116,8 +123,20 @@ impl Services {
             models,
             accounts,
             left_out,
-        }
+        })
     }
+}
+
+/// Keeps every secret of the settings, and the keys that `model = "auto"` may find, out of what models and people read.
+fn redactor(settings: &Settings, environment: &dyn Environment) -> Result<Redactor, StartError> {
+    let found = model_http::known::KNOWN.iter().filter_map(|known| {
+        let key = environment.get(known.key_variable)?;
+        Some((
+            known.key_variable.to_owned(),
+            Secret::new(key.trim().to_owned()),
+        ))
+    });
+    Ok(Redactor::new(settings.secrets().into_iter().chain(found))?)
 }
 
 fn web(base: &Foundations) -> Web {

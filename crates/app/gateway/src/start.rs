@@ -1,8 +1,8 @@
 //! The start, in order: lock and address, store, services, courier, turns, intake, listeners.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use admin::{ChannelStatus, ProfileCard, ProfileStatus};
@@ -18,10 +18,11 @@ use crate::foundations::Foundations;
 use crate::health::home_chat;
 use crate::retention::{Keeper, Tallies};
 use crate::running::{Running, Stages, Summary};
-use crate::sandboxes::Drivers;
+use crate::sandboxes::{self, Drivers, Ground, Reaper};
 use crate::services::{Services, homes};
-use crate::status::{Inbox, Standing};
+use crate::status::{Inbox, Standing, Walls};
 use crate::supervisor::Stage;
+use crate::system::allow_open_files;
 use crate::{HomeLock, StartError};
 
 /// How the gateway starts.
@@ -58,6 +59,7 @@ impl Gateway {
             launcher,
         } = options;
         let lock = HomeLock::take(&home)?;
+        allow_open_files();
         let (listener, instead_of) = listen_on(listen, settings.gateway.listen).await?;
         let address = listener.local_addr().map_err(|source| StartError::Listen {
             address: settings.gateway.listen,
@@ -73,11 +75,16 @@ impl Gateway {
             base.clock.as_ref(),
         )
         .await?;
-        let docker = environment
-            .get("DOCKER_HOST")
-            .filter(|host| !host.is_empty());
-        let drivers = Drivers::new(&base, launcher, docker);
-        let services = Services::build(&base, drivers, environment).await;
+        let drivers = Drivers::new(Ground {
+            home: &base.home,
+            install: &base.install,
+            clock: &base.clock,
+            launcher,
+            docker: sandboxes::docker_host(environment),
+            remotes: sandboxes::remotes(&base.settings),
+            beside: false,
+        });
+        let services = Services::build(&base, drivers, environment).await?;
         services.herald.prepare().await?;
         let token = admin::new_login(&base.store, base.clock.as_ref())
             .await
@@ -103,7 +110,7 @@ async fn run(
     listener: TcpListener,
 ) -> Result<Running, StartError> {
     let ready = Arc::new(AtomicBool::new(false));
-    let walls: Arc<OnceLock<String>> = Arc::default();
+    let walls = Walls::default();
     let storage = Storage::default();
     let let_go = Tallies::default();
     let serving = admin::Options {
@@ -117,6 +124,13 @@ async fn run(
         started_at: base.clock.now(),
         profiles: cards(&base.settings),
         hosts: Vec::new(),
+        keepers: services
+            .drivers
+            .keepers()
+            .into_iter()
+            .map(|(_driver, keeper)| keeper)
+            .collect(),
+        logbook: services.agent.handle().logbook(),
         clock: Arc::clone(&base.clock),
         ids: Arc::clone(&base.ids),
         attachment_bytes: base.attachment_bytes(),
@@ -128,6 +142,7 @@ async fn run(
                 .map(|(name, model)| ProfileStatus {
                     id: name.clone(),
                     model: model.clone(),
+                    walls: String::new(),
                 })
                 .collect(),
             channels: summary.channels.clone(),
@@ -136,7 +151,7 @@ async fn run(
             board: services.board,
             storage: storage.clone(),
             let_go: let_go.clone(),
-            sandbox: Arc::clone(&walls),
+            walls: walls.clone(),
         }),
     };
 
@@ -179,6 +194,16 @@ async fn run(
     let (agent, stop) = (services.agent, turns.stop.clone());
     turns.spawn("turns", async move {
         agent.run(stop).await;
+        Ok(())
+    });
+    let reaper = Reaper {
+        keepers: services.drivers.keepers(),
+        clock: Arc::clone(&base.clock),
+        docker: Some(Arc::clone(&services.drivers.docker)),
+    };
+    let stop = turns.stop.clone();
+    turns.spawn("reaper", async move {
+        reaper.run(stop).await;
         Ok(())
     });
 

@@ -1,12 +1,13 @@
 //! What the dashboard and `/ready` show.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use admin::{AccountHealth, ChannelStatus, InboxPort, LetGo, ProfileStatus, Status, StatusPort};
 use async_trait::async_trait;
 use session::InboxStore;
-use waybill::AccountId;
+use waybill::{AccountId, ProfileId};
 
 use crate::care::Storage;
 use crate::health::Board;
@@ -23,8 +24,23 @@ pub(crate) struct Standing {
     pub(crate) board: Board,
     pub(crate) storage: Storage,
     pub(crate) let_go: Tallies,
-    /// Which walls sandboxes have, once that was looked at.
-    pub(crate) sandbox: Arc<OnceLock<String>>,
+    pub(crate) walls: Walls,
+}
+
+/// Which walls the sandbox of each profile has, as far as that was looked at. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Walls(Arc<Mutex<BTreeMap<ProfileId, String>>>);
+
+impl Walls {
+    pub(crate) fn seen(&self, profile: &ProfileId, sentence: &str) {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.insert(profile.clone(), sentence.to_owned());
+    }
+
+    fn of(&self, profile: &ProfileId) -> String {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.get(profile).cloned().unwrap_or_default()
+    }
 }
 
 impl StatusPort for Standing {
@@ -52,8 +68,20 @@ impl StatusPort for Standing {
         }));
         Status {
             ready: self.ready.load(Ordering::Relaxed),
-            profiles: self.profiles.clone(),
-            sandbox: self.sandbox.get().cloned().unwrap_or_default(),
+            // The first profile's is what the chat page shows.
+            sandbox: self
+                .profiles
+                .first()
+                .map(|profile| self.walls.of(&profile.id))
+                .unwrap_or_default(),
+            profiles: self
+                .profiles
+                .iter()
+                .map(|profile| ProfileStatus {
+                    walls: self.walls.of(&profile.id),
+                    ..profile.clone()
+                })
+                .collect(),
             channels,
         }
     }

@@ -199,6 +199,11 @@ impl Channel {
                             steps: Vec::new(),
                         };
                     }
+                    let known = run.steps.iter_mut().rev().find(|step| step.id == id);
+                    if let Some(step) = known {
+                        step.detail = clip(&detail, DETAIL);
+                        return Some(Live::Step(step.clone()));
+                    }
                     if run.steps.len() >= MOST_STEPS {
                         run.steps.remove(0);
                     }
@@ -291,6 +296,19 @@ mod tests {
         assert_eq!(late.next().await, Live::Preview("Hello".into()));
         assert_eq!(late.next().await, Live::Clear);
         assert_eq!(late.next().await, Live::Idle);
+    }
+
+    #[test]
+    fn a_command_that_goes_on_is_one_step_with_its_newest_line() {
+        let channel = Arc::new(Channel::new());
+        channel.activity(began(1));
+        channel.activity(Activity::ToolBegan {
+            id: "1".into(),
+            tool: "shell".into(),
+            detail: "ls\n50 %".into(),
+        });
+        let steps = channel.subscribe().snapshot.run.steps;
+        assert_eq!((steps.len(), steps[0].detail.as_str()), (1, "ls\n50 %"));
     }
 
     #[test]

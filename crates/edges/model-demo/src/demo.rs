@@ -61,6 +61,7 @@ impl ModelPort for DemoModel {
             calls,
             stop,
             usage: None,
+            replay: None,
         })
     }
 }

@@ -6,6 +6,8 @@ use futures_util::future::join_all;
 use net::Client;
 use serde_json::Value;
 
+use crate::codec::Api;
+
 /// A server that is not there refuses at once; one that is answers quickly.
 const PATIENCE: Duration = Duration::from_millis(300);
 const LONGEST_LIST: u64 = 1 << 20;
@@ -27,6 +29,8 @@ const NO_CHAT: &[&str] = &[
 pub struct Candidate {
     /// Its name.
     pub provider: String,
+    /// The protocol that serves it best; its models are listed in the same way on all.
+    pub api: Api,
     /// The address, without `/models`.
     pub base_url: String,
 }
@@ -36,7 +40,9 @@ pub struct Candidate {
 pub struct Found {
     /// The server's name.
     pub provider: String,
-    /// The address, without `/chat/completions`.
+    /// The protocol that serves it best.
+    pub api: Api,
+    /// The address, without the protocol's own path.
     pub base_url: String,
     /// The model.
     pub model: String,
@@ -45,12 +51,17 @@ pub struct Found {
 /// Where the usual local servers listen, in the order in which `auto` prefers them.
 #[must_use]
 pub fn local() -> Vec<Candidate> {
-    [("ollama", 11434), ("llamacpp", 8080), ("lmstudio", 1234)]
-        .map(|(provider, port)| Candidate {
-            provider: provider.to_owned(),
-            base_url: format!("http://127.0.0.1:{port}/v1"),
-        })
-        .to_vec()
+    [
+        ("ollama", Api::Ollama, 11434),
+        ("llamacpp", Api::OpenaiChat, 8080),
+        ("lmstudio", Api::OpenaiChat, 1234),
+    ]
+    .map(|(provider, api, port)| Candidate {
+        provider: provider.to_owned(),
+        api,
+        base_url: format!("http://127.0.0.1:{port}/v1"),
+    })
+    .to_vec()
 }
 
 /// Asks the usual local servers, all at once; takes at most 300 ms.
@@ -73,6 +84,7 @@ async fn ask(client: &Client, candidate: &Candidate) -> Option<Found> {
     let list: Value = answer.json_limited(LONGEST_LIST).await.ok()?;
     Some(Found {
         provider: candidate.provider.clone(),
+        api: candidate.api,
         base_url: candidate.base_url.clone(),
         model: first_that_chats(&list)?,
     })

@@ -10,6 +10,8 @@ use net::{NetError, Stage};
 use serde_json::Value;
 use waybill::Secret;
 
+use crate::said::{self, Said, plain};
+
 /// What is kept of a provider's words, in characters.
 const KEPT: usize = 500;
 
@@ -25,6 +27,8 @@ const TOO_LONG: &[&str] = &[
     "too many tokens",
     "reduce the length",
     "request too large",
+    "exceed context limit",
+    "exceeds the maximum number of tokens",
 ];
 const NO_MONEY: &[&str] = &[
     "insufficient_quota",
@@ -52,17 +56,20 @@ const KEY: &[&str] = &[
     "invalid x-api-key",
 ];
 
+/// Codes of requests that will be refused again, where there is no status.
+const MALFORMED: &[&str] = &[
+    "invalid_request_error",
+    "invalid_prompt",
+    "invalid_argument",
+    "permission_error",
+    "not_found_error",
+];
+
 /// Who speaks, and the key that its words must not repeat.
 #[derive(Debug, Clone)]
 pub(crate) struct Speaker {
     provider: String,
     key: Option<Secret>,
-}
-
-struct Said {
-    words: String,
-    codes: String,
-    status: Option<u16>,
 }
 
 impl Speaker {
@@ -71,6 +78,11 @@ impl Speaker {
             provider: provider.to_owned(),
             key,
         }
+    }
+
+    /// For `PROVIDER/MODEL`, without a key.
+    pub(crate) fn of_route(route: &str) -> Self {
+        Self::new(route.split('/').next().unwrap_or_default(), None)
     }
 
     pub(crate) fn failed(&self, cause: String) -> ModelError {
@@ -104,25 +116,26 @@ impl Speaker {
     /// An answer with a status that is no success.
     pub(crate) fn status(&self, status: u16, after: Option<Duration>, body: &str) -> ModelError {
         let said = match serde_json::from_str::<Value>(body) {
-            Ok(value) => said(
-                value
-                    .get("error")
-                    .filter(|error| !error.is_null())
-                    .unwrap_or(&value),
-            ),
+            Ok(value) => {
+                // One vendor puts its error into a list.
+                let value = value.get(0).unwrap_or(&value);
+                let error = value.get("error").filter(|error| !error.is_null());
+                said::of(error.unwrap_or(value))
+            }
             Err(_) => Said {
                 words: plain(body),
                 codes: String::new(),
                 status: None,
+                after: None,
             },
         };
-        self.classify(Some(status), after, &said)
+        self.classify(Some(status), said.after.or(after), &said)
     }
 
     /// An error object inside a stream that began with 200.
     pub(crate) fn mid_stream(&self, error: &Value) -> ModelError {
-        let said = said(error);
-        self.classify(said.status, None, &said)
+        let said = said::of(error);
+        self.classify(said.status, said.after, &said)
     }
 
     /// The exchange itself failed.
@@ -160,7 +173,9 @@ impl Speaker {
         if number == 413 || (!matches!(number, 401 | 402 | 403 | 429) && says(TOO_LONG)) {
             return ModelError::TooLong { provider, cause };
         }
-        if number == 402 || says(NO_MONEY) || code(NO_MONEY_CODES) {
+        // Whoever names a wait wants no money, whatever else it says.
+        let no_money = said.after.is_none() && says(NO_MONEY);
+        if number == 402 || no_money || code(NO_MONEY_CODES) {
             let cause = format!(
                 "no credit is left there, so waiting won't help; add some, or choose another model ({cause})"
             );
@@ -194,6 +209,7 @@ impl Speaker {
                 after,
             },
             _ if says(KEY) => ModelError::Key { provider, cause },
+            _ if says(MALFORMED) => ModelError::Refused { provider, cause },
             _ => ModelError::Failed { provider, cause },
         }
     }
@@ -244,59 +260,6 @@ pub(crate) fn excerpt(text: &str) -> String {
     match text.char_indices().nth(KEPT) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
         None => text.to_owned(),
-    }
-}
-
-fn said(error: &Value) -> Said {
-    let text = |field: &str| match error.get(field) {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Number(number)) => number.to_string(),
-        _ => String::new(),
-    };
-    let status = error
-        .get("code")
-        .or_else(|| error.get("status"))
-        .and_then(Value::as_u64);
-    let mut words = error.as_str().unwrap_or_default().to_owned();
-    if words.is_empty() {
-        words = ["message", "detail", "msg", "error"]
-            .into_iter()
-            .map(text)
-            .find(|text| !text.is_empty())
-            .unwrap_or_default();
-    }
-    if words.is_empty() && !error.is_null() {
-        words = error.to_string();
-    }
-    // A router's own words are "Provider returned error"; the reason is inside.
-    if let Some(raw) = error.pointer("/metadata/raw").and_then(Value::as_str) {
-        words = format!("{words}: {raw}");
-    }
-    Said {
-        words,
-        codes: [text("code"), text("type"), text("status")]
-            .join(" ")
-            .to_lowercase(),
-        status: status
-            .and_then(|code| u16::try_from(code).ok())
-            .filter(|code| (400..600).contains(code)),
-    }
-}
-
-/// A body that is no JSON: a web page's title, or the text itself.
-fn plain(body: &str) -> String {
-    let body = body.trim();
-    if !body.starts_with('<') {
-        return body.to_owned();
-    }
-    let lower = body.to_ascii_lowercase();
-    let title = lower.find("<title>").zip(lower.find("</title>"));
-    let title = title
-        .and_then(|(from, to)| body.get(from + "<title>".len()..to))
-        .map(str::trim);
-    match title.filter(|title| !title.is_empty()) {
-        Some(title) => format!("a web page, \"{title}\""),
-        None => "a web page".to_owned(),
     }
 }
 

@@ -1,17 +1,23 @@
 //! A model behind an HTTP address.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use model::{DeltaSink, ModelError, ModelPort, Reply, Request};
-use net::sse;
+use net::sse::Event;
 use net::{Client, NetError, Response};
+use serde_json::Value;
 use tokio::time::Instant;
 use waybill::Secret;
 
+use crate::answer::{Decode, Limits, Progress};
+use crate::codec::{Api, Shape};
 use crate::failure::Speaker;
-use crate::openai_chat::{Decoder, Effort, Limits, Progress, encode};
+use crate::gemini::Unsigned;
+use crate::openai_chat::Effort;
+use crate::openai_responses::Sealed;
+use crate::remedy;
 
 /// How much of an error's body is read.
 const ERROR_BODY: u64 = 64 << 10;
@@ -19,13 +25,17 @@ const ERROR_BODY: u64 = 64 << 10;
 const ERROR_WAIT: Duration = Duration::from_secs(10);
 /// An event repeats the text in JSON, where a character may take six bytes.
 const ENVELOPE: usize = 64 << 10;
+/// Ways of asking that are tried for one question.
+const MOST_REMEDIES: usize = 3;
 
 /// Where a model is and how long it may take.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The provider's name, for people: `openrouter`.
     pub provider: String,
-    /// The address up to and without `/chat/completions`.
+    /// Which protocol it speaks. Chat completions by default.
+    pub api: Api,
+    /// The address up to and without the protocol's own path: for chat completions, what stands before `/chat/completions`.
     pub base_url: String,
     /// The key; local servers need none.
     pub api_key: Option<Secret>,
@@ -39,6 +49,11 @@ pub struct Options {
     pub after_finish: Duration,
     /// Bounds of an answer.
     pub limits: Limits,
+    /// The window that a local server is told to keep, in tokens (Ollama's `num_ctx`). More needs more memory. 32,768 by default.
+    pub context: u32,
+    /// Most tokens of an answer, for the protocol that demands a bound (Anthropic's `max_tokens`). 32,000 by default; a model that can do
+    /// less says so and is asked again.
+    pub max_output: u32,
 }
 
 impl Options {
@@ -47,6 +62,7 @@ impl Options {
     pub fn new(provider: &str, base_url: &str, model: &str, api_key: Option<Secret>) -> Self {
         Self {
             provider: provider.to_owned(),
+            api: Api::OpenaiChat,
             base_url: base_url.trim_end_matches('/').to_owned(),
             api_key,
             model: model.to_owned(),
@@ -54,11 +70,13 @@ impl Options {
             first_piece: Duration::from_secs(300),
             after_finish: Duration::from_secs(5),
             limits: Limits::default(),
+            context: 32_768,
+            max_output: 32_000,
         }
     }
 }
 
-/// A model over the chat completions protocol.
+/// A model over one of the protocols.
 #[derive(Debug)]
 pub struct HttpModel {
     client: Client,
@@ -66,8 +84,8 @@ pub struct HttpModel {
     name: String,
     url: String,
     speaker: Speaker,
-    /// The model was heard to take tools only without reasoning.
-    unreasoning: AtomicBool,
+    /// How it wants to be asked, as far as it was heard.
+    shape: Mutex<Shape>,
 }
 
 impl HttpModel {
@@ -77,38 +95,81 @@ impl HttpModel {
         Self {
             client,
             name: format!("{}/{}", options.provider, options.model),
-            url: format!(
-                "{}/chat/completions",
-                options.base_url.trim_end_matches('/')
-            ),
+            url: options.api.url(&options.base_url, &options.model),
             speaker: Speaker::new(&options.provider, options.api_key.clone()),
-            unreasoning: AtomicBool::new(false),
+            shape: Mutex::new(Shape {
+                effort: Effort::Unsaid,
+                sealed: Sealed::Wanted,
+                unsigned: Unsigned::Plain,
+                max_output: options.max_output,
+                context: options.context,
+                replays: true,
+            }),
             options,
         }
     }
 
-    async fn send(&self, request: &Request) -> Result<Response, ModelError> {
-        let effort = if self.unreasoning.load(Ordering::Relaxed) {
-            Effort::None
-        } else {
-            Effort::Unsaid
-        };
-        let body = encode(request, &self.options.model, effort);
-        let mut call = self
+    fn shape(&self) -> Shape {
+        *self.shape.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remember(&self, shape: Shape) {
+        *self.shape.lock().unwrap_or_else(PoisonError::into_inner) = shape;
+    }
+
+    fn body(&self, request: &Request, shape: Shape) -> Value {
+        let api = self.options.api;
+        api.body(request, &self.name, &self.options.model, shape)
+    }
+
+    async fn send(&self, body: &Value) -> Result<Response, ModelError> {
+        let api = self.options.api;
+        let call = self
             .client
             .post(&self.url)
-            .header("accept", "text/event-stream, application/json")
-            .json(&body)
+            .header("accept", api.accepts())
+            .json(body)
             .answer_timeout(self.options.first_piece)
             .read_timeout(self.options.first_piece);
-        if let Some(key) = &self.options.api_key {
-            call = call.bearer(key.reveal());
+        api.headers(call, self.options.api_key.as_ref())
+            .send()
+            .await
+            .map_err(|error| self.speaker.net(error))
+    }
+
+    /// Asks, and asks differently where the refusal says how.
+    async fn accepted(&self, request: &Request) -> Result<Response, ModelError> {
+        let mut shape = self.shape();
+        let mut body = self.body(request, shape);
+        for _ in 0..MOST_REMEDIES {
+            let answer = self.send(&body).await?;
+            if answer.is_success() {
+                return Ok(answer);
+            }
+            let (status, said, error) = self.refusal(answer).await;
+            let Some(remedy) = remedy::after(self.options.api, shape, status, &said) else {
+                return Err(error);
+            };
+            shape = remedy.shape;
+            if remedy.lasts {
+                self.remember(shape);
+            }
+            let other = self.body(request, shape);
+            // This request holds nothing of what was refused; the same words would get the same answer.
+            if other == body {
+                return Err(error);
+            }
+            body = other;
         }
-        call.send().await.map_err(|error| self.speaker.net(error))
+        let answer = self.send(&body).await?;
+        if answer.is_success() {
+            return Ok(answer);
+        }
+        Err(self.refusal(answer).await.2)
     }
 
     async fn refusal(&self, answer: Response) -> (u16, String, ModelError) {
-        let (status, after) = (answer.status(), answer.retry_after());
+        let (status, after) = (answer.status(), self.options.api.wait(&answer));
         let body = match tokio::time::timeout(ERROR_WAIT, answer.bytes_limited(ERROR_BODY)).await {
             Ok(Ok(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
             Ok(Err(_)) | Err(_) => String::new(),
@@ -117,13 +178,20 @@ impl HttpModel {
         (status, body, error)
     }
 
+    fn decoder(&self) -> Box<dyn Decode> {
+        let speaker = self.speaker.clone();
+        self.options
+            .api
+            .decoder(speaker, &self.name, self.options.limits)
+    }
+
     async fn whole(&self, answer: Response, deltas: DeltaSink<'_>) -> Result<Reply, ModelError> {
         let limit = (self.options.limits.bytes * 2 + ENVELOPE) as u64;
         let body = answer
             .bytes_limited(limit)
             .await
             .map_err(|error| self.speaker.net(error))?;
-        let mut decoder = Decoder::of(self.speaker.clone(), self.options.limits);
+        let mut decoder = self.decoder();
         decoder
             .feed_whole(&String::from_utf8_lossy(&body))
             .into_iter()
@@ -137,8 +205,11 @@ impl HttpModel {
         begun: Instant,
         deltas: DeltaSink<'_>,
     ) -> Result<Reply, ModelError> {
-        let mut events = sse::Decoder::new(self.options.limits.bytes * 2 + ENVELOPE);
-        let mut decoder = Decoder::of(self.speaker.clone(), self.options.limits);
+        let mut frames = self
+            .options
+            .api
+            .frames(self.options.limits.bytes * 2 + ENVELOPE);
+        let mut decoder = self.decoder();
         loop {
             let progress = decoder.progress();
             let wait = match progress {
@@ -151,10 +222,7 @@ impl HttpModel {
             let piece = answer.chunk_within(wait).await;
             match piece {
                 Ok(Some(bytes)) => {
-                    let found = events
-                        .feed(&bytes)
-                        .map_err(|error| self.speaker.failed(error.to_string()))?;
-                    for event in found {
+                    for event in frames.feed(&self.speaker, &bytes)? {
                         decoder.feed(&event).into_iter().for_each(&mut *deltas);
                     }
                 }
@@ -169,31 +237,23 @@ impl HttpModel {
                 Err(error) => return Err(self.speaker.broke_off(error.to_string())),
             }
         }
-        match events.finish() {
-            Ok(Some(last)) if !is_cut(&last) => decoder.feed(&last).into_iter().for_each(deltas),
-            Ok(Some(_)) => {
+        match frames.finish(&self.speaker)? {
+            Some(last) if !is_cut(&last) => decoder.feed(&last).into_iter().for_each(deltas),
+            Some(_) => {
                 return Err(self
                     .speaker
                     .broke_off("it ended inside an event".to_owned()));
             }
-            Ok(None) => {}
-            Err(error) => return Err(self.speaker.broke_off(error.to_string())),
+            None => {}
         }
         decoder.finish()
     }
 }
 
 /// An event at the end without its empty line may lack its tail as well.
-fn is_cut(last: &sse::Event) -> bool {
+fn is_cut(last: &Event) -> bool {
     let data = last.data.trim();
-    !data.is_empty() && data != "[DONE]" && serde_json::from_str::<serde_json::Value>(data).is_err()
-}
-
-/// Newer reasoning models of one vendor refuse tools over this protocol unless they are told not to reason.
-fn wants_no_reasoning(status: u16, body: &str) -> bool {
-    status == 400
-        && body.contains("reasoning_effort")
-        && (body.contains("not supported") || body.contains("none"))
+    !data.is_empty() && data != "[DONE]" && serde_json::from_str::<Value>(data).is_err()
 }
 
 #[async_trait]
@@ -204,19 +264,7 @@ impl ModelPort for HttpModel {
 
     async fn ask(&self, request: &Request, deltas: DeltaSink<'_>) -> Result<Reply, ModelError> {
         let begun = Instant::now();
-        let mut answer = self.send(request).await?;
-        if !answer.is_success() {
-            let (status, body, error) = self.refusal(answer).await;
-            let may_help = wants_no_reasoning(status, &body) && !request.tools.is_empty();
-            // A request that was refused as malformed was never worked on, so this is no second attempt at the same one.
-            if !may_help || self.unreasoning.swap(true, Ordering::Relaxed) {
-                return Err(error);
-            }
-            answer = self.send(request).await?;
-            if !answer.is_success() {
-                return Err(self.refusal(answer).await.2);
-            }
-        }
+        let answer = self.accepted(request).await?;
         let kind = answer
             .header("content-type")
             .unwrap_or_default()

@@ -6,15 +6,31 @@
 //! Invariants:
 //! * The codec does no I/O; it doesn't matter where the network cut the stream.
 //! * Tolerant in what it takes, strict in what it sends: every call in a request is answered, roles alternate, arguments are JSON.
+//! * Reasoning is never part of the answer, and goes back only to the route that it came from.
 //! * A [`model::Reply`] needs the stream's own end marker; a cut or a silence is an error.
 //! * Error texts are bounded, and never hold the key or an address.
 //!
-//! Start reading at [`HttpModel`], then [`openai_chat`]. [`discover`] finds local servers, [`known`] lists vendors by the name of their key.
+//! Start reading at [`HttpModel`], then [`Api`] and [`Decode`]; each protocol has a module of its own. [`discover`] finds local servers, [`known`] lists vendors by the name of their key.
 
+mod answer;
+pub mod anthropic;
+mod arguments;
+mod codec;
 pub mod discover;
 mod failure;
+pub mod gemini;
 mod http;
 pub mod known;
+mod lines;
+pub mod ollama;
 pub mod openai_chat;
+pub mod openai_responses;
+mod pictures;
+mod remedy;
+mod said;
+mod transcript;
 
+pub use answer::{Decode, Limits, Progress};
+pub use codec::Api;
 pub use http::{HttpModel, Options};
+pub use lines::{LineDecoder, TooLong};

@@ -7,7 +7,7 @@ use reqwest::Url;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use crate::retry_after::retry_after;
+use crate::retry_after::{retry_after, retry_after_ms};
 use crate::{NetError, Stage};
 
 /// The head of an answer, with the body still to be read.
@@ -65,10 +65,18 @@ impl Response {
         self.header("content-length")?.trim().parse().ok()
     }
 
-    /// `Retry-After`: seconds, or a date measured against the server's own clock. `None` for what makes no sense, and for more than a day.
+    /// `Retry-After` (seconds, or a date measured against the server's own clock) or `retry-after-ms`. `None` for what makes no sense, and
+    /// for more than a day.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
-        retry_after(self.header("retry-after")?, self.header("date"))
+        let exact = self.header("retry-after-ms").and_then(retry_after_ms);
+        exact.or_else(|| self.wait_in("retry-after"))
+    }
+
+    /// A wait that another header names, in the forms of `Retry-After`.
+    #[must_use]
+    pub fn wait_in(&self, name: &str) -> Option<Duration> {
+        retry_after(self.header(name)?, self.header("date"))
     }
 
     /// The next piece of the body; `None` at its true end.

@@ -23,10 +23,18 @@ pub(crate) fn retry_after(value: &str, date: Option<&str>) -> Option<Duration> {
     (wait <= LONGEST).then_some(wait)
 }
 
+/// Milliseconds, as some services tell beside it.
+pub(crate) fn retry_after_ms(value: &str) -> Option<Duration> {
+    let wait = Duration::from_millis(value.trim().parse().ok()?);
+    (wait <= LONGEST).then_some(wait)
+}
+
+/// A moment as HTTP writes it (RFC 2822), or as some services do (RFC 3339).
 fn moment(text: &str) -> Option<Timestamp> {
     DateTimeParser::new()
         .relaxed_weekday(true)
         .parse_timestamp(text)
+        .or_else(|_no_http_date| text.trim().parse())
         .ok()
 }
 
@@ -45,6 +53,8 @@ mod tests {
             ("Wed, 21 Oct 2026 07:28:00 GMT", Some(30)),
             ("Wed, 21 Oct 2026 07:00:00 GMT", Some(0)),
             ("Wed, 21 Oct 2036 07:28:00 GMT", None),
+            ("2026-10-21T07:28:00Z", Some(30)),
+            ("2026-10-21", None),
             ("999999", None),
             ("99999999999999999999999", None),
             ("2abc", None),
@@ -55,5 +65,13 @@ mod tests {
             assert_eq!(seconds(value), expected, "{value:?}");
         }
         assert_eq!(retry_after("Wed, 21 Oct 2026 07:28:00 GMT", None), None);
+        assert_eq!(
+            retry_after_ms("1500").map(|wait| wait.as_millis()),
+            Some(1500)
+        );
+        assert_eq!(
+            (retry_after_ms("-1"), retry_after_ms("99999999999")),
+            (None, None)
+        );
     }
 }

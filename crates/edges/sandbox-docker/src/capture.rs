@@ -15,7 +15,7 @@ use waybill::TurnScope;
 
 use crate::driver::Inner;
 use crate::header::{Found, Opened};
-use crate::process::{Input, Process, Source, script_argv};
+use crate::process::{Input, Launch, Process, Source};
 use crate::scripts;
 
 /// How long the file may take to be found and opened.
@@ -53,13 +53,12 @@ impl Inner {
         }
         let folder = path.parent();
         let limit_text = limit.to_string();
-        let argv = script_argv(
+        let launch = Launch::own(
             scripts::CAPTURE,
             &[path.as_str(), folder.as_str(), &limit_text],
         );
-        let env = vec!["LC_ALL=C".to_owned()];
         let (_live, process) = self
-            .launch(scope.sandbox(), spec, argv, env)
+            .launch(scope.sandbox(), spec, launch)
             .await
             .map_err(unreached)?;
         let mut copy = Copy::new(process, path);

@@ -4,82 +4,118 @@ use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::atomic::AtomicU64;
 
 use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum};
 use bollard::query_parameters::CreateContainerOptionsBuilder;
-use sandbox::{SandboxError, SandboxKey, SandboxPath, SandboxSpec};
+use sandbox::{SandboxError, SandboxKey, SandboxSpec};
 use sandbox_folders::Layout;
 use tokio::fs;
 
 use crate::driver::Inner;
-use crate::recipe::{INSTALL, LEASE, PROFILE, SANDBOX, SPEC, body, network};
+use crate::egress::{self, Door};
+use crate::lease::{self, Use};
+use crate::network::Wanted;
+use crate::recipe::{INSTALL, LEASE, PROFILE, SANDBOX, SPEC, body};
 use crate::sentence::Failure;
-use crate::{fingerprint, scripts};
+use crate::verify::{Look, Seen};
+use crate::{fingerprint, names};
 
 /// A container that was seen running.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Live {
     pub(crate) id: String,
     /// The fingerprint of the spec that it was compared with.
     wanted: String,
     /// How often memory had run out in it.
     pub(crate) kills: Arc<AtomicU64>,
+    /// Its way out, if it has one.
+    pub(crate) door: Option<Arc<Door>>,
 }
 
 /// What is known of one key.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Room {
-    live: Option<Live>,
+    pub(crate) live: Option<Live>,
     note: Option<String>,
 }
 
-/// Does a container see the gateway's folders?
-enum Seen {
-    /// It does; so often memory had run out in it.
-    Yes { kills: u64 },
-    /// It does not; this is what it said.
-    No { said: String },
-}
-
-impl Seen {
-    fn kills(&self) -> Option<u64> {
-        match self {
-            Self::Yes { kills } => Some(*kills),
-            Self::No { .. } => None,
-        }
-    }
+/// All that a key's container is made of.
+struct Make<'a> {
+    key: &'a SandboxKey,
+    spec: &'a SandboxSpec,
+    layout: Layout,
+    user: String,
+    name: String,
+    network: Wanted,
 }
 
 const LOST: &str = "the sandbox was made anew; files outside /workspace and /root are gone";
 const CHANGED: &str = "the sandbox was made anew, since its settings or its image changed; files outside /workspace and /root are gone";
+const OTHER: &str = "the sandbox's settings changed since it was made; restart the gateway, or end it with `tidings sandboxes stop`";
 const STOPPED: &str =
     "the sandbox had stopped and was started again; files in /tmp and running programs are gone";
 
-/// Laid into the inbox for a moment, to see whether the container sees it.
-const SEEN: &str = ".seen";
-
-/// How long a container may take to read one small file.
-const PROBE: Duration = Duration::from_secs(20);
-
 impl Inner {
-    /// The key's container, running and made of exactly this spec.
+    /// The key's container, running and made of exactly this spec, and in use from now on.
     pub(crate) async fn ensure(
-        &self,
+        self: &Arc<Self>,
         key: &SandboxKey,
         spec: &SandboxSpec,
-    ) -> Result<Live, SandboxError> {
+    ) -> Result<(Live, Use), SandboxError> {
+        egress::check(spec, self.options.egress.as_ref())?;
         let room = self.room(key);
+        if let Some(there) = self.enter(&room, key, spec).await? {
+            return Ok(there);
+        }
+        // It may take half an hour, and the owner may stop the sandbox meanwhile: nobody waits for this but who needs it.
+        self.engine.pull(&spec.image).await?;
+        let there = self.enter(&room, key, spec).await?;
+        there.ok_or_else(|| {
+            SandboxError::Image(format!(
+                "the image {} was removed from the Docker engine while the sandbox was made; try again",
+                spec.image
+            ))
+        })
+    }
+
+    /// The same under the key's lock; `None` if an image has to be fetched first.
+    async fn enter(
+        self: &Arc<Self>,
+        room: &tokio::sync::Mutex<Room>,
+        key: &SandboxKey,
+        spec: &SandboxSpec,
+    ) -> Result<Option<(Live, Use)>, SandboxError> {
         let mut room = room.lock().await;
         let wanted = fingerprint::of_spec(spec);
-        if let Some(live) = room.live.as_ref().filter(|live| live.wanted == wanted) {
-            return Ok(live.clone());
+        let known = room.live.as_ref().filter(|live| live.wanted == wanted);
+        if let Some(live) = known
+            && self.door_stands(live).await
+        {
+            let usage = self.begin_use(&live.id, key, spec);
+            return Ok(Some((live.clone(), usage)));
         }
-        let (live, note) = self.find_or_make(key, spec, wanted).await?;
+        let Some((live, note)) = self.find_or_make(key, spec, wanted).await? else {
+            return Ok(None);
+        };
         room.note = note.map(str::to_owned).or_else(|| room.note.take());
         room.live = Some(live.clone());
-        Ok(live)
+        let usage = self.begin_use(&live.id, key, spec);
+        Ok(Some((live, usage)))
+    }
+
+    /// A container that was started again has another network namespace, and nobody listens there.
+    async fn door_stands(&self, live: &Live) -> bool {
+        let Some(door) = &live.door else { return true };
+        let Ok(docker) = self.engine.docker().await else {
+            return false;
+        };
+        let found = self
+            .engine
+            .ask(docker.inspect_container(&live.id, None))
+            .await;
+        let pid = found.ok().and_then(|found| found.state?.pid);
+        pid == Some(door.pid)
     }
 
     /// What the agent should be told once about its sandbox.
@@ -96,17 +132,28 @@ impl Inner {
         }
     }
 
+    /// The container, and what to tell of it; `None` if its image is not there.
     async fn find_or_make(
         &self,
         key: &SandboxKey,
         spec: &SandboxSpec,
         wanted: String,
-    ) -> Result<(Live, Option<&'static str>), SandboxError> {
+    ) -> Result<Option<(Live, Option<&'static str>)>, SandboxError> {
         let layout = self.options.folders.ensure(key).await?;
-        let user = owner(&layout).await?;
-        let name = waybill::label::name(&format!("tidings:{}:{key}", self.options.install));
+        let make = Make {
+            key,
+            spec,
+            user: owner(&layout).await?,
+            name: names::container(&self.options.install, key),
+            network: self.wanted_network(key, spec),
+            layout,
+        };
         let docker = self.engine.docker().await?;
-        let found = match self.engine.ask(docker.inspect_container(&name, None)).await {
+        let found = match self
+            .engine
+            .ask(docker.inspect_container(&make.name, None))
+            .await
+        {
             Ok(found) => Some(found),
             Err(Failure::Gone) => None,
             Err(failure) => return Err(failure.into_error()),
@@ -116,28 +163,80 @@ impl Inner {
         {
             return Err(Failure::Taken.into_error());
         }
-        let image = self.image(spec, found.as_ref()).await?;
-        let label = fingerprint::of_container(&wanted, &image, &user, &layout);
+        let Some(image) = self.image(spec, found.as_ref()).await? else {
+            return Ok(None);
+        };
+        let label = fingerprint::of_container(
+            &wanted,
+            &image,
+            &make.user,
+            key,
+            make.network.name(),
+            &make.layout,
+        );
         let mut note = None;
         if let Some(found) = &found {
             let id = found.id.clone().unwrap_or_default();
-            if fits(found, &label, spec) {
-                let note = self.wake(found, &id).await?;
-                // Its folders may have been moved away under it, and others put in their place.
-                if let Some(kills) = self.verify(&id, spec, &layout).await?.kills() {
-                    let kills = Arc::new(AtomicU64::new(kills));
-                    return Ok((Live { id, wanted, kills }, note));
-                }
+            if fits(found, &label, &make.network)
+                && let Some((look, woken)) = self.reuse(found, &id, &make).await?
+            {
+                let live = self.live(id, wanted, spec, look).await?;
+                return Ok(Some((live, woken)));
+            }
+            if self.options.beside && runs(found) {
+                return Err(SandboxError::Failed(OTHER.to_owned()));
             }
             self.discard(&id).await?;
             // One that never ran had nothing to lose.
             note = (!never_ran(found)).then_some(CHANGED);
-        } else if fs::try_exists(trace(&layout)).await.unwrap_or(false) {
+        } else if fs::try_exists(trace(&make.layout)).await.unwrap_or(false) {
             note = Some(LOST);
         }
-        let id = self.make(key, spec, &layout, &user, &name, &label).await?;
-        let kills = Arc::default();
-        Ok((Live { id, wanted, kills }, note))
+        let (id, look) = self.make(&make, &label).await?;
+        Ok(Some((self.live(id, wanted, spec, look).await?, note)))
+    }
+
+    async fn live(
+        &self,
+        id: String,
+        wanted: String,
+        spec: &SandboxSpec,
+        look: Look,
+    ) -> Result<Live, SandboxError> {
+        let door = self.open_door(spec, &look.place).await?;
+        let kills = Arc::new(AtomicU64::new(look.kills));
+        Ok(Live {
+            id,
+            wanted,
+            kills,
+            door,
+        })
+    }
+
+    /// Makes a container that fits run, and looks at it; `None` if another has to take its place.
+    async fn reuse(
+        &self,
+        found: &ContainerInspectResponse,
+        id: &str,
+        make: &Make<'_>,
+    ) -> Result<Option<(Look, Option<&'static str>)>, SandboxError> {
+        let woken = match self.wake(found, id).await {
+            Ok(woken) => woken,
+            // It went away meanwhile, or its network did.
+            Err(Failure::Gone) => return Ok(None),
+            Err(failure) => return Err(failure.into_error()),
+        };
+        // Its folders may have been moved away under it, and others put in their place.
+        let mut seen = self.verify(id, &make.network, &make.layout).await;
+        if matches!(seen, Ok(Seen::Elsewhere { .. })) && runs(found) {
+            // Others may work in it: one answer that was cut short is no reason to end what they do.
+            seen = self.verify(id, &make.network, &make.layout).await;
+        }
+        match seen {
+            Ok(Seen::Right(look)) => Ok(Some((look, woken))),
+            Ok(Seen::Networked | Seen::Elsewhere { .. }) | Err(Failure::Gone) => Ok(None),
+            Err(failure) => Err(failure.into_error()),
+        }
     }
 
     fn is_of(&self, found: &ContainerInspectResponse, key: &SandboxKey) -> bool {
@@ -151,14 +250,15 @@ impl Inner {
         })
     }
 
-    /// The id of the spec's image. A container that was made of it keeps it, even if its name is gone meanwhile.
+    /// The id of the spec's image, if the engine has it. A container that was made of it keeps it, even if its name is gone
+    /// meanwhile.
     async fn image(
         &self,
         spec: &SandboxSpec,
         found: Option<&ContainerInspectResponse>,
-    ) -> Result<String, SandboxError> {
+    ) -> Result<Option<String>, SandboxError> {
         if let Some(id) = self.engine.image_id(&spec.image).await? {
-            return Ok(id);
+            return Ok(Some(id));
         }
         let kept = found.filter(|found| {
             let made_of = found
@@ -167,10 +267,7 @@ impl Inner {
                 .and_then(|config| config.image.as_ref());
             made_of == Some(&spec.image)
         });
-        match kept.and_then(|found| found.image.clone()) {
-            Some(id) => Ok(id),
-            None => self.engine.pull(&spec.image).await,
-        }
+        Ok(kept.and_then(|found| found.image.clone()))
     }
 
     /// Makes a container that fits run; what to tell of it.
@@ -178,152 +275,90 @@ impl Inner {
         &self,
         found: &ContainerInspectResponse,
         id: &str,
-    ) -> Result<Option<&'static str>, SandboxError> {
+    ) -> Result<Option<&'static str>, Failure> {
         let docker = self.engine.docker().await?;
         let state = found.state.as_ref();
         if state.and_then(|state| state.paused) == Some(true) {
-            self.engine
-                .ask(docker.unpause_container(id))
-                .await
-                .map_err(Failure::into_error)?;
+            self.engine.ask(docker.unpause_container(id)).await?;
         } else if state.and_then(|state| state.running) != Some(true) {
-            self.engine
-                .ask(docker.start_container(id, None))
-                .await
-                .map_err(Failure::into_error)?;
+            self.engine.ask(docker.start_container(id, None)).await?;
             return Ok(Some(STOPPED));
         }
         Ok(None)
     }
 
-    /// How often memory ran out in a container since it was started.
-    pub(crate) async fn kills(&self, id: &str) -> Result<u64, SandboxError> {
-        let said = self
-            .quick(id, scripts::PROBE, "", PROBE)
-            .await
-            .map_err(Failure::into_error)?;
-        Ok(kills_said(&said))
+    async fn make(&self, make: &Make<'_>, label: &str) -> Result<(String, Look), SandboxError> {
+        let id = self.create(make, label).await?;
+        match self.begin(&id, make).await {
+            Ok(look) => {
+                let trace = trace(&make.layout);
+                fs::write(&trace, &id).await.map_err(|source| {
+                    let place = trace.display();
+                    SandboxError::Failed(format!("{place} could not be written: {source}"))
+                })?;
+                Ok((id, look))
+            }
+            Err(error) => {
+                // The first failure is the one to tell; the engine may be unable to remove it for the same reason.
+                if let Err(second) = self.discard(&id).await {
+                    tracing::warn!(
+                        container = make.name,
+                        "a container that failed stays: {second}"
+                    );
+                }
+                Err(error)
+            }
+        }
     }
 
-    async fn make(
-        &self,
-        key: &SandboxKey,
-        spec: &SandboxSpec,
-        layout: &Layout,
-        user: &str,
-        name: &str,
-        label: &str,
-    ) -> Result<String, SandboxError> {
+    async fn create(&self, make: &Make<'_>, label: &str) -> Result<String, SandboxError> {
         let docker = self.engine.docker().await?;
         let cpus = self.engine.info().await?.cpus;
+        let profile = make.key.profile();
+        let until = lease::end(self.options.clock.now(), lease::idle(make.spec));
         let labels = HashMap::from([
             (INSTALL.to_owned(), self.options.install.clone()),
-            (PROFILE.to_owned(), key.profile().to_string()),
-            (SANDBOX.to_owned(), key.to_string()),
+            (PROFILE.to_owned(), profile.to_string()),
+            (SANDBOX.to_owned(), make.key.to_string()),
             (SPEC.to_owned(), label.to_owned()),
-            (
-                LEASE.to_owned(),
-                self.options.clock.now().as_second().to_string(),
-            ),
+            (LEASE.to_owned(), lease::seconds(until).to_string()),
         ]);
-        let body = body(spec, layout, user, labels, cpus)?;
-        let options = CreateContainerOptionsBuilder::default().name(name).build();
+        let network = make.network.name();
+        let body = body(make.spec, &make.layout, &make.user, labels, network, cpus)?;
+        let options = CreateContainerOptionsBuilder::default()
+            .name(&make.name)
+            .build();
+        let _no_network_is_reaped_meanwhile = self.making.lock().await;
+        self.ensure_network(&make.network, profile).await?;
         let made = self
             .engine
             .ask(docker.create_container(Some(options), body))
             .await
             .map_err(Failure::into_error)?;
         for warning in &made.warnings {
-            tracing::warn!(container = name, "the Docker engine warns: {warning}");
+            tracing::warn!(container = make.name, "the Docker engine warns: {warning}");
         }
-        let started = async {
-            self.engine
-                .ask(docker.start_container(&made.id, None))
-                .await
-                .map_err(Failure::into_error)?;
-            match self.verify(&made.id, spec, layout).await? {
-                Seen::Yes { .. } => Ok(()),
-                Seen::No { said } => Err(SandboxError::Failed(format!(
-                    "the container does not see the gateway's folder {} ({said}): the Docker engine must run on this machine and see the same paths, and the image needs sh and coreutils or busybox",
-                    layout.inbox.as_path().display(),
-                ))),
-            }
-        };
-        if let Err(error) = started.await {
-            // The first failure is the one to tell; the engine may be unable to remove it for the same reason.
-            if let Err(second) = self.discard(&made.id).await {
-                tracing::warn!(container = name, "a container that failed stays: {second}");
-            }
-            return Err(error);
-        }
-        fs::write(trace(layout), &made.id).await.map_err(|source| {
-            SandboxError::Failed(format!(
-                "{} could not be written: {source}",
-                trace(layout).display()
-            ))
-        })?;
         Ok(made.id)
     }
 
-    /// Looks at the running container itself: is it off the network, and are its folders the gateway's folders? An
-    /// engine on another machine, or one that sees other paths, would bind other folders of the same name. Says how often
-    /// memory had run out in it.
-    async fn verify(
-        &self,
-        id: &str,
-        spec: &SandboxSpec,
-        layout: &Layout,
-    ) -> Result<Seen, SandboxError> {
+    /// Starts a new container and looks at it before anything of the agent's runs there.
+    async fn begin(&self, id: &str, make: &Make<'_>) -> Result<Look, SandboxError> {
         let docker = self.engine.docker().await?;
-        let running = self
-            .engine
-            .ask(docker.inspect_container(id, None))
+        self.engine
+            .ask(docker.start_container(id, None))
             .await
             .map_err(Failure::into_error)?;
-        if !on_its_network(&running, spec) {
-            return Err(SandboxError::Failed(
+        let seen = self.verify(id, &make.network, &make.layout).await;
+        match seen.map_err(Failure::into_error)? {
+            Seen::Right(look) => Ok(look),
+            Seen::Networked => Err(SandboxError::Failed(
                 "the Docker engine put the sandbox on a network that was not asked for; nothing was run".to_owned(),
-            ));
+            )),
+            Seen::Elsewhere { said } => Err(SandboxError::Failed(format!(
+                "the container does not see the gateway's folder {} ({said}): the Docker engine must run on this machine and see the same paths, and the image needs sh and coreutils or busybox",
+                make.layout.inbox.as_path().display(),
+            ))),
         }
-        // One name, under the key's lock: what a dropped call leaves behind is overwritten.
-        let host = layout.inbox.as_path().join(SEEN);
-        let word = format!("{id} {}", self.mark());
-        fs::write(&host, &word).await.map_err(|source| {
-            SandboxError::Failed(format!("{} could not be written: {source}", host.display()))
-        })?;
-        let inside = format!("{}/{SEEN}", SandboxPath::INBOX);
-        let said = self.quick(id, scripts::PROBE, &inside, PROBE).await;
-        // Only untidy if it stays; the answer above is what counts.
-        fs::remove_file(&host).await.unwrap_or_default();
-        let said = said.map_err(Failure::into_error)?;
-        let text = String::from_utf8_lossy(&said);
-        if text.ends_with(&word) {
-            return Ok(Seen::Yes {
-                kills: kills_said(&said),
-            });
-        }
-        Ok(Seen::No {
-            said: text.trim().to_owned(),
-        })
-    }
-
-    /// After a command died of SIGKILL: was it the memory? `before` is what was known when it began.
-    pub(crate) async fn out_of_memory(&self, live: &Live, before: u64) -> bool {
-        let now = match self.kills(&live.id).await {
-            Ok(kills) => kills,
-            // With the container went its counter.
-            Err(_) => return self.died_of_memory(&live.id).await,
-        };
-        live.kills.fetch_max(now, Ordering::SeqCst);
-        now > before
-    }
-
-    async fn died_of_memory(&self, id: &str) -> bool {
-        let Ok(docker) = self.engine.docker().await else {
-            return false;
-        };
-        let found = self.engine.ask(docker.inspect_container(id, None)).await;
-        found.is_ok_and(|found| found.state.and_then(|state| state.oom_killed) == Some(true))
     }
 }
 
@@ -344,7 +379,7 @@ async fn owner(layout: &Layout) -> Result<String, SandboxError> {
     Ok(format!("{}:{}", about.uid(), about.gid()))
 }
 
-fn fits(found: &ContainerInspectResponse, label: &str, spec: &SandboxSpec) -> bool {
+fn fits(found: &ContainerInspectResponse, label: &str, network: &Wanted) -> bool {
     let labels = found
         .config
         .as_ref()
@@ -357,32 +392,17 @@ fn fits(found: &ContainerInspectResponse, label: &str, spec: &SandboxSpec) -> bo
         status,
         Some(ContainerStateStatusEnum::DEAD | ContainerStateStatusEnum::REMOVING)
     );
-    same && !dying && !never_ran(found) && on_its_network(found, spec)
+    same && !dying && !never_ran(found) && network.is_of(found)
+}
+
+/// Runs, or is paused.
+fn runs(found: &ContainerInspectResponse) -> bool {
+    let state = found.state.as_ref();
+    state.and_then(|state| state.running) == Some(true)
 }
 
 /// Made, and given up before it was started.
 fn never_ran(found: &ContainerInspectResponse) -> bool {
     let status = found.state.as_ref().and_then(|state| state.status);
     status == Some(ContainerStateStatusEnum::CREATED)
-}
-
-/// By what the engine did, not by what it was asked for: somebody may have connected the container since.
-fn on_its_network(found: &ContainerInspectResponse, spec: &SandboxSpec) -> bool {
-    let wanted = network(spec.network);
-    let mode = found
-        .host_config
-        .as_ref()
-        .and_then(|host| host.network_mode.as_deref());
-    let networks = found
-        .network_settings
-        .as_ref()
-        .and_then(|settings| settings.networks.as_ref());
-    let only = networks.is_none_or(|networks| networks.keys().all(|name| name == wanted));
-    mode == Some(wanted) && only
-}
-
-fn kills_said(said: &[u8]) -> u64 {
-    let text = String::from_utf8_lossy(said);
-    let number = text.lines().find_map(|line| line.strip_prefix("kills "));
-    number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }

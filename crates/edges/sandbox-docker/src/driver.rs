@@ -7,15 +7,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use bytes::Bytes;
 use sandbox::{
-    ArtifactRef, BlobReader, BlobStore, Entry, Exec, Output, Refusal, SandboxError, SandboxKey,
-    SandboxPath, SandboxPort, SandboxSpec, Staged, WriteMode,
+    ArtifactRef, BlobReader, BlobStore, Entry, Exec, Output, Refusal, Running, SandboxError,
+    SandboxKey, SandboxPath, SandboxPort, SandboxSpec, Staged, Start, WriteMode,
 };
 use sandbox_folders::Folders;
 use tokio_util::task::TaskTracker;
 use waybill::{Clock, TurnScope};
 
 use crate::container::Room;
+use crate::egress::Egress;
 use crate::engine::{Engine, EngineInfo};
+use crate::lease::Leases;
 use crate::rows::Row;
 
 /// What the driver must be told.
@@ -30,18 +32,27 @@ pub struct Options {
     pub folders: Folders,
     /// The time, for leases.
     pub clock: Arc<dyn Clock>,
+    /// What serves the allow lists of sandboxes without a network; none, and a sandbox with such a list is refused.
+    pub egress: Option<Arc<dyn Egress>>,
+    /// Whether a gateway may be at work in these sandboxes meanwhile, as where the owner looks in from a terminal. Then no
+    /// container that runs is put away for another: it may be in use.
+    pub beside: bool,
 }
 
 /// Sandboxes in Docker containers. Cheap to clone.
 #[derive(Clone)]
 pub struct DockerSandbox {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 pub(crate) struct Inner {
     pub(crate) options: Options,
     pub(crate) engine: Engine,
     pub(crate) killers: TaskTracker,
+    pub(crate) leases: Leases,
+    /// Held while a container is made on a network, and while unused networks are removed.
+    pub(crate) making: tokio::sync::Mutex<()>,
+    life: String,
     rooms: Mutex<HashMap<SandboxKey, Arc<tokio::sync::Mutex<Room>>>>,
     marks: AtomicU64,
 }
@@ -62,7 +73,13 @@ impl Inner {
     /// A mark for one command's processes that no other ever had.
     pub(crate) fn mark(&self) -> String {
         let number = self.marks.fetch_add(1, Ordering::Relaxed);
-        format!("{}-{number}", self.options.clock.now().as_millisecond())
+        format!("{}-{number}", self.life)
+    }
+
+    /// Is it a mark of this driver's own life?
+    pub(crate) fn is_own(&self, mark: &str) -> bool {
+        let rest = mark.strip_prefix(&self.life);
+        rest.is_some_and(|rest| rest.starts_with('-'))
     }
 }
 
@@ -71,11 +88,15 @@ impl DockerSandbox {
     #[must_use]
     pub fn new(options: Options) -> Self {
         let engine = Engine::new(options.socket.clone());
+        let life = life(options.clock.as_ref());
         Self {
             inner: Arc::new(Inner {
                 options,
                 engine,
                 killers: TaskTracker::new(),
+                leases: Leases::default(),
+                making: tokio::sync::Mutex::default(),
+                life,
                 rooms: Mutex::default(),
                 marks: AtomicU64::new(0),
             }),
@@ -122,14 +143,48 @@ impl DockerSandbox {
     /// # Errors
     /// [`SandboxError::Failed`] if the container is not this gateway's.
     pub async fn remove(&self, id: &str) -> Result<(), SandboxError> {
-        self.inner.remove_own(id).await
+        self.inner.remove_own(id).await.map(drop)
     }
 
-    /// Waits until the commands whose futures were dropped are dead. For an orderly stop.
+    /// Ends what commands of an earlier life of this gateway still do because it was killed and could not end them; says how
+    /// many there were. To be called once, when the gateway has its home for itself and before anything runs: another
+    /// gateway's commands would be taken for orphans. What a command that ended by itself left behind stays.
+    ///
+    /// # Errors
+    /// [`SandboxError::Unavailable`] if the engine can't be asked.
+    pub async fn end_orphans(&self) -> Result<usize, SandboxError> {
+        self.inner.end_orphans().await
+    }
+
+    /// Looks whether the engine sees the gateway's home where the gateway sees it, which fails if the gateway runs in a
+    /// container of that engine; a sentence for the owner if it does not.
+    ///
+    /// # Errors
+    /// [`SandboxError::Unavailable`] if the engine can't be asked.
+    pub async fn check_home(&self) -> Result<Option<String>, SandboxError> {
+        self.inner.check_home().await
+    }
+
+    /// Waits until the commands whose futures were dropped are dead, and writes all leases. For an orderly stop.
     pub async fn settle(&self) {
         self.inner.killers.close();
         self.inner.killers.wait().await;
+        self.inner.renew_all().await;
     }
+}
+
+/// A word that no other driver ever had, so that its marks are its own.
+fn life(clock: &dyn Clock) -> String {
+    let mut random = [0; 8];
+    if getrandom::fill(&mut random).is_err() {
+        // Without chance, the instant and the process are what differs.
+        return format!(
+            "{:x}.{:x}",
+            clock.now().as_millisecond(),
+            std::process::id()
+        );
+    }
+    random.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[async_trait]
@@ -141,6 +196,15 @@ impl SandboxPort for DockerSandbox {
         exec: Exec,
     ) -> Result<Output, SandboxError> {
         self.inner.command(scope.sandbox(), spec, exec).await
+    }
+
+    async fn start(
+        &self,
+        scope: &TurnScope,
+        spec: &SandboxSpec,
+        start: Start,
+    ) -> Result<Box<dyn Running>, SandboxError> {
+        self.inner.start_command(scope.sandbox(), spec, start).await
     }
 
     async fn read(
@@ -206,6 +270,10 @@ impl SandboxPort for DockerSandbox {
         Ok(Staged { path })
     }
 
+    fn under_way(&self, spec: &SandboxSpec) -> Option<String> {
+        self.inner.engine.fetches.of(&spec.image)
+    }
+
     async fn describe(&self) -> Result<String, SandboxError> {
         let engine = self.ping().await?;
         let seccomp = if engine.seccomp {
@@ -214,9 +282,14 @@ impl SandboxPort for DockerSandbox {
             "no filter of system calls (the engine has none)"
         };
         let rootless = if engine.rootless { ", rootless" } else { "" };
+        let remote = if engine.remote {
+            ", on another machine, where it can't see the sandboxes' folders"
+        } else {
+            ""
+        };
         Ok(format!(
-            "Docker {} (API {}{rootless}): one container per sandbox, no capabilities, no new privileges, {seccomp}, bounds on memory, processors and processes",
-            engine.version, engine.api
+            "{} {} (API {}{rootless}{remote}): one container per sandbox, no capabilities, no new privileges, {seccomp}, bounds on memory, processors and processes",
+            engine.kind, engine.version, engine.api
         ))
     }
 }

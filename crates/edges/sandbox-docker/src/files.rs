@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::driver::Inner;
 use crate::header::entry;
-use crate::process::{Source, feed, script_argv};
+use crate::process::{Launch, Source, feed};
 use crate::scripts;
 
 /// How long a file may take to be read, written or listed.
@@ -66,9 +66,9 @@ impl Inner {
         let failed = |why: &str| SandboxError::File(format!("{path} could not be read: {why}"));
         let most = most.min(MOST_READ);
         let first = offset.saturating_add(1).to_string();
-        let argv = script_argv(scripts::READ, &[path.as_str(), &first, &most.to_string()]);
+        let launch = Launch::own(scripts::READ, &[path.as_str(), &first, &most.to_string()]);
         let answer = self
-            .ask_file(key, spec, argv, &[], WORDS + most)
+            .ask_file(key, spec, launch, &[], WORDS + most)
             .await?
             .ok_or_else(|| failed("it took too long"))?;
         let (head, bytes) = answer.split();
@@ -102,12 +102,12 @@ impl Inner {
         };
         let size = bytes.len().to_string();
         let folder = path.parent();
-        let argv = script_argv(
+        let launch = Launch::own(
             scripts::WRITE,
             &[path.as_str(), folder.as_str(), &size, mode],
         );
         let answer = self
-            .ask_file(key, spec, argv, bytes, WORDS)
+            .ask_file(key, spec, launch, bytes, WORDS)
             .await?
             .ok_or_else(|| failed("it took too long"))?;
         let (head, _) = answer.split();
@@ -130,9 +130,9 @@ impl Inner {
         most: usize,
     ) -> Result<(Vec<Entry>, usize), SandboxError> {
         let failed = |why: &str| SandboxError::File(format!("{path} could not be listed: {why}"));
-        let argv = script_argv(scripts::LIST, &[path.as_str()]);
+        let launch = Launch::own(scripts::LIST, &[path.as_str()]);
         let answer = self
-            .ask_file(key, spec, argv, &[], LISTING)
+            .ask_file(key, spec, launch, &[], LISTING)
             .await?
             .ok_or_else(|| failed("it took too long"))?;
         let (head, listing) = answer.split();
@@ -164,12 +164,11 @@ impl Inner {
         self: &Arc<Self>,
         key: &SandboxKey,
         spec: &SandboxSpec,
-        argv: Vec<String>,
+        launch: Launch,
         stdin: &[u8],
         most: usize,
     ) -> Result<Option<Answer>, SandboxError> {
-        let env = vec!["LC_ALL=C".to_owned()];
-        let (_live, mut process) = self.launch(key, spec, argv, env).await?;
+        let (_live, mut process) = self.launch(key, spec, launch).await?;
         let input = process.take_input();
         let (mut out, mut complaint) = (Vec::new(), Vec::new());
         let gathering = async {

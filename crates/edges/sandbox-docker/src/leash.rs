@@ -72,22 +72,34 @@ impl Drop for Leash {
 
 impl Inner {
     /// Kills all that bears a mark; if that does not end it (no process can be started, or they multiply), the container.
-    async fn kill(&self, container: &str, exec: &str, mark: &str) {
+    pub(crate) async fn kill(&self, container: &str, exec: &str, mark: &str) {
+        if self.kill_marked(container, exec, mark).await {
+            return;
+        }
+        tracing::warn!(container, "a command could not be killed; its container is");
+        self.kill_container(container).await;
+    }
+
+    /// Kills all that bears a mark; says whether nothing of it is left.
+    pub(crate) async fn kill_marked(&self, container: &str, exec: &str, mark: &str) -> bool {
         let began = Instant::now();
         while began.elapsed() < GENTLE {
             let said = self.quick(container, scripts::KILL, mark, ROUND).await;
             if matches!(said, Err(Failure::Gone)) {
-                return;
+                return true;
             }
             let clear = said.is_ok_and(|said| said.starts_with(b"clear"));
             match self.exec_state(exec).await {
-                Ok((false, Some(_))) if clear => return,
-                Ok((false, None)) if clear && began.elapsed() > LATE_START => return,
-                Err(Failure::Gone) if clear => return,
+                Ok((false, Some(_))) if clear => return true,
+                Ok((false, None)) if clear && began.elapsed() > LATE_START => return true,
+                Err(Failure::Gone) if clear => return true,
                 Ok(_) | Err(_) => sleep(Duration::from_millis(50)).await,
             }
         }
-        tracing::warn!(container, "a command could not be killed; its container is");
+        false
+    }
+
+    pub(crate) async fn kill_container(&self, container: &str) {
         let Ok(docker) = self.engine.docker().await else {
             return;
         };

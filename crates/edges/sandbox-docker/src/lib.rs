@@ -10,26 +10,42 @@
 //! * Paths and file names reach the container's shell as arguments and never as shell text; bytes travel over the streams.
 //! * Whatever starts a process in a container holds a leash until the process has ended: time-outs and dropped
 //!   futures kill it with all that it started.
+//! * Nothing of the agent's runs in a container before it was looked at: its network is the one that was asked for, by the
+//!   engine's word and by its own kernel's.
+//! * A command is started a second time only if it certainly did not run the first time.
+//! * A container is in use while a command runs in it; what is in use is never reaped by its own gateway.
 //! * The engine is asked anew each time; that it was away once is not remembered.
 //!
-//! Start reading at [`DockerSandbox`], then `container`, then `process`.
+//! Start reading at [`DockerSandbox`], then `container`, `verify` and `process`; who looks after containers, at `lease` and
+//! `keeper`.
 
-mod cap;
 mod capture;
 mod command;
 mod container;
 mod driver;
+mod egress;
 mod engine;
+mod fetch;
 mod files;
 mod fingerprint;
 mod header;
+mod home;
+mod keeper;
+mod lease;
 mod leash;
+mod names;
+mod network;
+mod orphans;
 mod process;
 mod recipe;
 mod rows;
+mod running;
 mod scripts;
 mod sentence;
+mod terminal;
+mod verify;
 
 pub use driver::{DockerSandbox, Options};
-pub use engine::EngineInfo;
+pub use egress::Egress;
+pub use engine::{EngineInfo, Kind};
 pub use rows::Row;

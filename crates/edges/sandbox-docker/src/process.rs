@@ -4,20 +4,25 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bollard::Docker;
 use bollard::container::LogOutput;
 use bollard::errors::Error;
-use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
+use bollard::exec::{CreateExecOptions, ResizeExecOptions, StartExecOptions, StartExecResults};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
-use sandbox::{SandboxError, SandboxKey, SandboxSpec};
+use sandbox::{SandboxError, SandboxKey, SandboxSpec, Window};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::time::{sleep, timeout};
 
 use crate::container::Live;
 use crate::driver::Inner;
+use crate::lease::Use;
 use crate::leash::Leash;
 use crate::scripts;
 use crate::sentence::Failure;
+
+/// The variable that marks a process and all that it starts.
+pub(crate) const MARK: &str = "TIDINGS_EXEC";
 
 /// The stream to a process.
 pub(crate) type Input = Pin<Box<dyn AsyncWrite + Send>>;
@@ -29,45 +34,112 @@ pub(crate) enum Source {
     Err,
 }
 
-/// So often a silent process is asked whether it still runs: a child of it may hold its streams open for ever.
+/// After so much silence a process is asked whether it still runs: a child of it may hold its streams open for ever. Each
+/// silence in a row is allowed to be twice as long.
 const STILL_THERE: Duration = Duration::from_secs(1);
+
+/// But not longer than this: so late may the end of a process be seen whose child holds its streams.
+const LONGEST_SILENCE: Duration = Duration::from_secs(8);
 
 /// The engine closes the streams a moment before it knows the exit.
 const EXIT_KNOWN: Duration = Duration::from_secs(10);
 
+/// How long an engine that was there a moment ago may take to come back.
+const COME_BACK: Duration = Duration::from_secs(10);
+
 /// Bytes that `quick` keeps of an answer.
 const QUICK_ANSWER: usize = 8 << 10;
 
+/// A process's output as the engine gives it.
+pub(crate) type Pieces = Pin<Box<dyn Stream<Item = Result<LogOutput, Error>> + Send>>;
+
+/// What to start.
+#[derive(Clone)]
+pub(crate) struct Launch {
+    /// The script, and what it gets.
+    pub(crate) script: &'static str,
+    pub(crate) arguments: Vec<String>,
+    /// The environment, without what belongs to the container.
+    pub(crate) environment: Vec<String>,
+    pub(crate) terminal: Option<Window>,
+}
+
+impl Launch {
+    /// A script of the driver's own, in its own language.
+    pub(crate) fn own(script: &'static str, arguments: &[&str]) -> Self {
+        Self {
+            script,
+            arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
+            environment: vec!["LC_ALL=C".to_owned()],
+            terminal: None,
+        }
+    }
+}
+
 pub(crate) struct Process {
     inner: Arc<Inner>,
+    container: String,
     exec: String,
-    output: Pin<Box<dyn Stream<Item = Result<LogOutput, Error>> + Send>>,
+    output: Pieces,
     input: Option<Input>,
+    silence: Duration,
     leash: Leash,
+    usage: Use,
+}
+
+/// A start that failed.
+struct Unstarted {
+    failure: Failure,
+    /// Is it certain that nothing ran?
+    certain: bool,
+}
+
+impl Unstarted {
+    fn certainly(failure: Failure) -> Self {
+        Self {
+            failure,
+            certain: true,
+        }
+    }
 }
 
 impl Inner {
-    /// Starts a process in the key's container, which is made or started where needed; once more if it went away
-    /// meanwhile.
+    /// Starts a process in the key's container, which is made or started where needed. If the container or the engine went
+    /// away under it, and certainly nothing ran, it is started once more.
     pub(crate) async fn launch(
         self: &Arc<Self>,
         key: &SandboxKey,
         spec: &SandboxSpec,
-        argv: Vec<String>,
-        env: Vec<String>,
+        launch: Launch,
     ) -> Result<(Live, Process), SandboxError> {
-        let live = self.ensure(key, spec).await?;
-        match self.start(&live, argv.clone(), env.clone()).await {
-            Ok(process) => return Ok((live, process)),
-            Err(Failure::Gone) => self.forget(key, &live.id).await,
-            Err(failure) => return Err(failure.into_error()),
+        let (live, usage) = self.ensure(key, spec).await?;
+        let failed = match self.start(&live, usage, launch.clone()).await {
+            Ok(process) => {
+                self.renew(&live.id).await;
+                return Ok((live, process));
+            }
+            Err(failed) => failed,
+        };
+        self.forget(key, &live.id).await;
+        let again = matches!(
+            failed.failure,
+            Failure::Gone | Failure::Other(SandboxError::Unavailable(_))
+        );
+        if !(again && failed.certain) {
+            return Err(failed.failure.into_error());
         }
-        let live = self.ensure(key, spec).await?;
-        match self.start(&live, argv, env).await {
-            Ok(process) => Ok((live, process)),
-            Err(failure) => {
+        if !matches!(failed.failure, Failure::Gone) {
+            self.engine.come_back(COME_BACK).await?;
+        }
+        let (live, usage) = self.ensure(key, spec).await?;
+        match self.start(&live, usage, launch).await {
+            Ok(process) => {
+                self.renew(&live.id).await;
+                Ok((live, process))
+            }
+            Err(failed) => {
                 self.forget(key, &live.id).await;
-                Err(failure.into_error())
+                Err(failed.failure.into_error())
             }
         }
     }
@@ -75,51 +147,105 @@ impl Inner {
     async fn start(
         self: &Arc<Self>,
         live: &Live,
-        argv: Vec<String>,
-        mut env: Vec<String>,
-    ) -> Result<Process, Failure> {
-        let docker = self.engine.docker().await?;
+        usage: Use,
+        launch: Launch,
+    ) -> Result<Process, Unstarted> {
+        let docker = self
+            .engine
+            .docker()
+            .await
+            .map_err(|error| Unstarted::certainly(error.into()))?;
         let mark = self.mark();
+        let mut env = launch.environment;
+        if let Some(door) = &live.door {
+            // What the owner or the caller says comes later, and wins.
+            let told = door.environment();
+            let told = told.iter().map(|(name, value)| format!("{name}={value}"));
+            env = told.chain(env).collect();
+        }
         // The dot ends the mark, so that no mark is the beginning of another.
-        env.push(format!("TIDINGS_EXEC={mark}."));
+        env.push(format!("{MARK}={mark}."));
+        let name = format!("{} {mark}", scripts::NAME);
         let options = CreateExecOptions {
             attach_stdin: Some(true),
             attach_stdout: Some(true),
             attach_stderr: Some(true),
+            tty: Some(launch.terminal.is_some()),
             env: Some(env),
-            cmd: Some(argv),
+            cmd: Some(argv(launch.script, &name, launch.arguments)),
             ..CreateExecOptions::default()
         };
+        // Made, it does not run yet: whatever fails here, nothing ran.
         let exec = self
             .engine
             .ask(docker.create_exec(&live.id, options))
-            .await?
+            .await
+            .map_err(Unstarted::certainly)?
             .id;
         let leash = Leash::new(self, &live.id, &exec, &mark);
-        let started = self
-            .engine
-            .ask(docker.start_exec(&exec, None::<StartExecOptions>))
-            .await;
-        let (output, input) = match started {
-            Ok(StartExecResults::Attached { output, input }) => (output, input),
-            Ok(StartExecResults::Detached) => {
-                return Err(Failure::Other(SandboxError::Failed(
-                    "the Docker engine gave a command without its streams".to_owned(),
-                )));
-            }
+        let started = match launch.terminal {
+            None => self.attach(&docker, &exec).await,
+            Some(window) => self.attach_terminal(&docker, &exec, window).await,
+        };
+        match started {
+            Ok((output, input)) => Ok(Process {
+                inner: Arc::clone(self),
+                container: live.id.clone(),
+                exec,
+                output,
+                input: Some(input),
+                silence: STILL_THERE,
+                leash,
+                usage,
+            }),
             Err(Failure::Gone) => {
                 leash.release();
-                return Err(Failure::Gone);
+                Err(Unstarted::certainly(Failure::Gone))
             }
-            Err(failure) => return Err(failure),
+            // It may have been started before the answer was lost: the leash sees to that.
+            Err(failure) => Err(Unstarted {
+                failure,
+                certain: false,
+            }),
+        }
+    }
+
+    async fn attach(&self, docker: &Docker, exec: &str) -> Result<(Pieces, Input), Failure> {
+        let started = self
+            .engine
+            .ask(docker.start_exec(exec, None::<StartExecOptions>))
+            .await?;
+        match started {
+            StartExecResults::Attached { output, input } => Ok((output, input)),
+            StartExecResults::Detached => Err(Failure::Other(SandboxError::Failed(
+                "the Docker engine gave a command without its streams".to_owned(),
+            ))),
+        }
+    }
+
+    async fn attach_terminal(
+        &self,
+        docker: &Docker,
+        exec: &str,
+        window: Window,
+    ) -> Result<(Pieces, Input), Failure> {
+        let streams = self.engine.start_in_terminal(docker, exec).await?;
+        self.resize(exec, window).await;
+        Ok(streams)
+    }
+
+    /// Tells a terminal its size. One that has ended has none.
+    async fn resize(&self, exec: &str, window: Window) {
+        let Ok(docker) = self.engine.docker().await else {
+            return;
         };
-        Ok(Process {
-            inner: Arc::clone(self),
-            exec,
-            output,
-            input: Some(input),
-            leash,
-        })
+        let options = ResizeExecOptions {
+            height: window.rows,
+            width: window.columns,
+        };
+        if let Err(failure) = self.engine.ask(docker.resize_exec(exec, options)).await {
+            tracing::debug!(exec, "a terminal kept its size: {failure:?}");
+        }
     }
 
     /// Runs a short script with one argument and gives the first of what it says on both streams. Without a mark: it is
@@ -136,7 +262,7 @@ impl Inner {
             attach_stdout: Some(true),
             attach_stderr: Some(true),
             env: Some(vec!["LC_ALL=C".to_owned()]),
-            cmd: Some(script_argv(script, &[argument])),
+            cmd: Some(argv(script, scripts::NAME, vec![argument.to_owned()])),
             ..CreateExecOptions::default()
         };
         let running = async {
@@ -177,12 +303,12 @@ impl Inner {
     }
 }
 
-/// `sh` with a script of ours.
-pub(crate) fn script_argv(script: &str, arguments: &[&str]) -> Vec<String> {
-    ["/bin/sh", "-c", script, scripts::NAME]
+/// `sh` with a script of ours; `name` is its `$0`.
+fn argv(script: &str, name: &str, arguments: Vec<String>) -> Vec<String> {
+    ["/bin/sh", "-c", script, name]
         .iter()
-        .chain(arguments)
         .map(|word| (*word).to_owned())
+        .chain(arguments)
         .collect()
 }
 
@@ -192,10 +318,17 @@ impl Process {
         self.input.take()
     }
 
-    /// The next piece of its output; `None` when it has ended.
+    /// The next piece of its output; `None` when it has ended. May be dropped and called again: once a piece is taken, nothing
+    /// is waited for.
     pub(crate) async fn next(&mut self) -> Result<Option<(Source, Bytes)>, SandboxError> {
         loop {
-            match timeout(STILL_THERE, self.output.next()).await {
+            self.inner.renew(&self.container).await;
+            let piece = timeout(self.silence, self.output.next()).await;
+            self.silence = match piece {
+                Ok(_) => STILL_THERE,
+                Err(_) => LONGEST_SILENCE.min(self.silence * 2),
+            };
+            match piece {
                 Ok(Some(Ok(LogOutput::StdErr { message }))) => {
                     return Ok(Some((Source::Err, message)));
                 }
@@ -232,15 +365,21 @@ impl Process {
             }
         };
         let code = timeout(EXIT_KNOWN, known).await.map_err(|_elapsed| {
-            SandboxError::Failed("the Docker engine did not say how the command ended".to_owned())
+            SandboxError::Failed("the connection to the command broke before it ended, so it was killed; what it did until then is done".to_owned())
         })??;
         self.leash.release();
         Ok(code)
     }
 
+    /// Tells its terminal a new size.
+    pub(crate) async fn resize(&mut self, window: Window) {
+        self.inner.resize(&self.exec, window).await;
+    }
+
     /// Kills it with all that it started, and waits for it.
     pub(crate) async fn kill(self) {
         self.leash.pull().await;
+        drop(self.usage);
     }
 
     /// It waits for a word on its input and ends by itself when the stream is closed.

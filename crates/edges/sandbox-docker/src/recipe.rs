@@ -6,7 +6,7 @@ use bollard::models::{
     ContainerCreateBody, HealthConfig, HostConfig, HostConfigLogConfig, Mount, MountBindOptions,
     MountType, RestartPolicy, RestartPolicyNameEnum,
 };
-use sandbox::{MountMode, Network, SandboxError, SandboxPath, SandboxSpec};
+use sandbox::{MountMode, SandboxError, SandboxPath, SandboxSpec};
 use sandbox_folders::{HostPath, Layout};
 
 use crate::scripts;
@@ -19,8 +19,8 @@ pub(crate) const PROFILE: &str = "tidings.profile";
 pub(crate) const SANDBOX: &str = "tidings.sandbox";
 /// The label with the fingerprint.
 pub(crate) const SPEC: &str = "tidings.spec";
-/// The label with the instant, in seconds of the epoch, when the lease began. Labels can't be changed once a container
-/// is made, so that this is the time of making; renewal has to be kept elsewhere.
+/// The label with the instant, in seconds of the epoch, when the first lease ends. Labels can't be changed once a container
+/// is made; later leases are kept beside the sandbox's folders.
 pub(crate) const LEASE: &str = "tidings.lease";
 
 /// Most of `/tmp`, which counts against the sandbox's memory.
@@ -35,6 +35,7 @@ pub(crate) fn body(
     layout: &Layout,
     user: &str,
     labels: HashMap<String, String>,
+    network: &str,
     engine_cpus: u32,
 ) -> Result<ContainerCreateBody, SandboxError> {
     let shell = ["/bin/sh", "-c", scripts::IDLE].map(str::to_owned).to_vec();
@@ -53,7 +54,7 @@ pub(crate) fn body(
         host_config: Some(HostConfig {
             mounts: Some(mounts(spec, layout)?),
             tmpfs: Some(HashMap::from([("/tmp".to_owned(), tmp_options(spec))])),
-            network_mode: Some(network(spec.network).to_owned()),
+            network_mode: Some(network.to_owned()),
             cap_drop: Some(vec!["ALL".to_owned()]),
             security_opt: Some(vec!["no-new-privileges".to_owned()]),
             privileged: Some(false),
@@ -77,14 +78,6 @@ pub(crate) fn body(
         }),
         ..ContainerCreateBody::default()
     })
-}
-
-/// The engine's name of a network.
-pub(crate) fn network(network: Network) -> &'static str {
-    match network {
-        Network::None => "none",
-        Network::Bridge => "bridge",
-    }
 }
 
 fn signed(number: u64) -> i64 {
@@ -199,6 +192,8 @@ mod tests {
             env: BTreeMap::from([("A".to_owned(), "1".to_owned())]),
             secret_env: BTreeMap::new(),
             network: Network::None,
+            allow: Vec::new(),
+            remote: None,
             limits: Limits::default(),
         }
     }
@@ -213,7 +208,7 @@ mod tests {
     }
 
     fn binds(mounts: &[(&str, &str, MountMode)]) -> Vec<String> {
-        let body = body(&spec(mounts), &layout(), "1:1", HashMap::new(), 2).unwrap();
+        let body = body(&spec(mounts), &layout(), "1:1", HashMap::new(), "none", 2).unwrap();
         body.host_config
             .unwrap()
             .mounts
@@ -275,6 +270,7 @@ mod tests {
                 &layout(),
                 "1:1",
                 HashMap::new(),
+                "none",
                 2,
             );
             assert!(refused.is_err(), "{host} at {at}");

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bollard::models::ContainerSummaryStateEnum;
+use bollard::models::{ContainerSummary, ContainerSummaryStateEnum};
 use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
 use sandbox::{SandboxError, SandboxKey};
 use waybill::{ProfileId, Timestamp};
@@ -28,8 +28,16 @@ pub struct Row {
     pub created: Timestamp,
 }
 
+/// Was there anything to remove?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Removed {
+    Now,
+    WasNotThere,
+}
+
 impl Inner {
-    pub(crate) async fn rows(&self) -> Result<Vec<Row>, SandboxError> {
+    /// What carries this gateway's label, running or not.
+    pub(crate) async fn own_containers(&self) -> Result<Vec<ContainerSummary>, SandboxError> {
         let docker = self.engine.docker().await?;
         let own = HashMap::from([(
             "label".to_owned(),
@@ -39,11 +47,14 @@ impl Inner {
             .all(true)
             .filters(&own)
             .build();
-        let found = self
-            .engine
+        self.engine
             .ask(docker.list_containers(Some(options)))
             .await
-            .map_err(Failure::into_error)?;
+            .map_err(Failure::into_error)
+    }
+
+    pub(crate) async fn rows(&self) -> Result<Vec<Row>, SandboxError> {
+        let found = self.own_containers().await?;
         let mut rows = Vec::with_capacity(found.len());
         for container in found {
             let labels = container.labels.unwrap_or_default();
@@ -65,11 +76,11 @@ impl Inner {
         Ok(rows)
     }
 
-    pub(crate) async fn remove_own(&self, id: &str) -> Result<(), SandboxError> {
+    pub(crate) async fn remove_own(&self, id: &str) -> Result<Removed, SandboxError> {
         let docker = self.engine.docker().await?;
         let found = match self.engine.ask(docker.inspect_container(id, None)).await {
             Ok(found) => found,
-            Err(Failure::Gone) => return Ok(()),
+            Err(Failure::Gone) => return Ok(Removed::WasNotThere),
             Err(failure) => return Err(failure.into_error()),
         };
         let labels = found
@@ -81,7 +92,13 @@ impl Inner {
                 "the container {id} is not of this gateway and was left alone"
             )));
         }
-        self.discard(found.id.as_deref().unwrap_or(id)).await
+        let id = found.id.unwrap_or_else(|| id.to_owned());
+        self.discard(&id).await?;
+        let key: Option<SandboxKey> = labels.get(SANDBOX).and_then(|text| text.parse().ok());
+        if let Some(key) = key {
+            self.forget(&key, &id).await;
+        }
+        Ok(Removed::Now)
     }
 
     /// Removes a container that was seen to be this gateway's own.
@@ -96,7 +113,10 @@ impl Inner {
             .ask(docker.remove_container(id, Some(options)))
             .await
         {
-            Ok(()) | Err(Failure::Gone) => Ok(()),
+            Ok(()) | Err(Failure::Gone) => {
+                self.leases.forget(id);
+                Ok(())
+            }
             Err(failure) => Err(failure.into_error()),
         }
     }

@@ -2,14 +2,21 @@
 //! The words are those that dash, bash and busybox share, with `cat`, `grep`, `head`, `ln`, `mkdir`, `mv`, `readlink`, `rm`, `stat`
 //! and `tail` of coreutils or busybox, and `find`. Whether a file may be read is tried: busybox believes that root may read all.
 
-/// `$0` of each script: what a person sees in a process list.
+/// What `$0` of each script begins with: what a person sees in a process list. A marked process has its mark behind it.
 pub(crate) const NAME: &str = "tidings";
 
 /// Keeps the container alive, and ends it at once when it is told to.
 pub(crate) const IDLE: &str = "trap 'exit 0' TERM INT; while :; do sleep 3600 & wait $!; done";
 
-/// `$1` directory, `$2` command.
-pub(crate) const COMMAND: &str = r#"cd -- "$1" || exit 127
+/// `$1` directory, `$2` command. Both outputs go into one pipe: of two, the engine would mix up the order.
+pub(crate) const COMMAND: &str = r#"exec 2>&1
+cd -- "$1" || exit 127
+exec /bin/sh -c "$2""#;
+
+/// `$1` directory, `$2` command, `$3` lines and `$4` characters in a line of its terminal. Not every image has `stty`; the
+/// engine is told the size as well, a moment later.
+pub(crate) const TERMINAL: &str = r#"cd -- "$1" || exit 127
+stty rows "$3" cols "$4" 2>/dev/null
 exec /bin/sh -c "$2""#;
 
 /// `$1` mark. Kills every process whose environment bears the mark, all of their sessions and all of their children,
@@ -56,7 +63,8 @@ while [ $round -lt 40 ]; do
 done
 exit 1"#;
 
-/// `$1` a file that the gateway has just laid into the inbox, or nothing. Says how often memory ran out, then the file.
+/// `$1` a file that the gateway has just laid into the inbox, or nothing. Says how often memory ran out, how many routes
+/// lead out of the container, which network namespace it has, then the file.
 pub(crate) const PROBE: &str = r#"kills=0
 for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do
   [ -r "$file" ] || continue
@@ -65,6 +73,18 @@ for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_contro
   done < "$file"
 done
 echo "kills $kills"
+routes=0
+{
+  read -r line
+  while read -r line; do routes=$((routes + 1)); done
+} < /proc/net/route
+if [ -r /proc/net/ipv6_route ]; then
+  while read -r line; do
+    [ "${line##* }" = lo ] || routes=$((routes + 1))
+  done < /proc/net/ipv6_route
+fi
+echo "routes $routes"
+echo "namespace $(readlink /proc/self/ns/net)"
 [ -z "$1" ] || cat -- "$1""#;
 
 /// `$1` path, `$2` first byte counted from one, `$3` most bytes.
@@ -106,6 +126,7 @@ find . -mindepth 1 -maxdepth 1 -exec stat -c '%f %s %n' {} +"#;
 
 /// `$1` path, `$2` its folder, `$3` limit in bytes. The file is opened once; all that is said is said of the opened
 /// file. Its bytes follow only after a line on standard input allows it; what it was like afterwards goes to standard error.
+/// Nothing is said of a file that is another one at each look.
 pub(crate) const CAPTURE: &str = r#"if [ -d "$1" ]; then echo directory; exit 0; fi
 if [ ! -e "$1" ]; then
   printf 'missing\n\0'
@@ -121,8 +142,12 @@ if [ ! -e "$1" ]; then
 fi
 if [ -p "$1" ]; then echo fifo; exit 0; fi
 if [ -S "$1" ]; then echo socket; exit 0; fi
-if [ ! -f "$1" ]; then echo device; exit 0; fi
-if ! (: < "$1") 2>/dev/null; then echo closed; exit 0; fi
+if [ -b "$1" ] || [ -c "$1" ]; then echo device; exit 0; fi
+[ -f "$1" ] || exit 1
+if ! why=$( (: < "$1") 2>&1 ); then
+  case $why in *[Dd]enied*) echo closed; exit 0 ;; esac
+  exit 1
+fi
 exec 3<"$1" || exit 1
 about=$(stat -L -c '%s %h %f %y' /proc/self/fd/3) || exit 1
 printf 'ok %s\n' "$about"

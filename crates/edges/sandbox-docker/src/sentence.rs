@@ -68,6 +68,15 @@ pub(crate) fn explain(error: &Error, socket: &str) -> SandboxError {
     if matches!(error, Error::RequestTimeoutError) {
         return slow(socket);
     }
+    // It passes its source through, so that it does not stand in the chain itself.
+    if let Error::IOError { err } = error {
+        return away(err.kind(), socket);
+    }
+    broken(error, socket)
+}
+
+/// A connection failed, or what came over it was no answer.
+pub(crate) fn broken(error: &(dyn StdError + 'static), socket: &str) -> SandboxError {
     match io_kind(error) {
         Some(kind) => away(kind, socket),
         None => SandboxError::Unavailable(format!(
@@ -83,12 +92,8 @@ pub(crate) fn slow(socket: &str) -> SandboxError {
     ))
 }
 
-fn io_kind(error: &Error) -> Option<io::ErrorKind> {
-    // It passes its source through, so that it does not stand in the chain itself.
-    if let Error::IOError { err } = error {
-        return Some(err.kind());
-    }
-    let mut next: Option<&(dyn StdError + 'static)> = Some(error);
+fn io_kind(error: &(dyn StdError + 'static)) -> Option<io::ErrorKind> {
+    let mut next = Some(error);
     while let Some(error) = next {
         if let Some(io) = error.downcast_ref::<io::Error>() {
             return Some(io.kind());

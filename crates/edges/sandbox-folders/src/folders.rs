@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use sandbox::{BlobReader, SandboxError, SandboxKey, SandboxPath};
 use tokio::fs;
 use tokio::io::AsyncWriteExt;
+use waybill::ProfileId;
 
 use crate::name;
 
@@ -37,6 +38,17 @@ pub struct Layout {
     pub inbox: HostPath,
 }
 
+/// A sandbox's folders that lie on the disk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// What they are called: [`waybill::label::name`] of the sandbox's key.
+    pub name: String,
+    /// Whose they are; none if the folder's name is no profile's.
+    pub profile: Option<ProfileId>,
+    /// Where they lie.
+    pub layout: Layout,
+}
+
 /// Where all sandboxes' folders lie.
 #[derive(Debug, Clone)]
 pub struct Folders {
@@ -53,6 +65,12 @@ impl Folders {
         Self { profiles }
     }
 
+    /// The folder `TIDINGS_HOME/profiles`.
+    #[must_use]
+    pub fn root(&self) -> &HostPath {
+        &self.profiles
+    }
+
     /// Where a sandbox's folders lie, made or not.
     #[must_use]
     pub fn layout(&self, key: &SandboxKey) -> Layout {
@@ -62,11 +80,25 @@ impl Folders {
             .join(key.profile().as_str())
             .join("sandboxes")
             .join(waybill::label::name(&key.to_string()));
-        Layout {
-            workspace: HostPath(folder.join("workspace")),
-            home: HostPath(folder.join("home")),
-            inbox: HostPath(folder.join("inbox")),
+        layout_in(&folder)
+    }
+
+    /// All that lie on the disk, by profile and name.
+    ///
+    /// # Errors
+    /// [`SandboxError::Failed`] names the folder that could not be read.
+    pub async fn all(&self) -> Result<Vec<Found>, SandboxError> {
+        let mut found = Vec::new();
+        for (profile, folder) in folders_in(self.profiles.as_path()).await? {
+            for (name, folder) in folders_in(&folder.join("sandboxes")).await? {
+                found.push(Found {
+                    name,
+                    profile: profile.parse().ok(),
+                    layout: layout_in(&folder),
+                });
+            }
         }
+        Ok(found)
     }
 
     /// Makes a sandbox's folders (mode 0700) where they are missing.
@@ -131,6 +163,35 @@ impl Folders {
         }
         Err(failed(&"the inbox is full of files of that name"))
     }
+}
+
+fn layout_in(folder: &Path) -> Layout {
+    Layout {
+        workspace: HostPath(folder.join("workspace")),
+        home: HostPath(folder.join("home")),
+        inbox: HostPath(folder.join("inbox")),
+    }
+}
+
+/// The folders in one, by name; links and names that are no text are left out. None where there is no such folder.
+async fn folders_in(folder: &Path) -> Result<Vec<(String, PathBuf)>, SandboxError> {
+    let failed = |source: std::io::Error| {
+        SandboxError::Failed(format!("{} could not be read: {source}", folder.display()))
+    };
+    let mut entries = match fs::read_dir(folder).await {
+        Ok(entries) => entries,
+        Err(source) if source.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(failed(source)),
+    };
+    let mut found = Vec::new();
+    while let Some(entry) = entries.next_entry().await.map_err(failed)? {
+        let is_folder = entry.file_type().await.is_ok_and(|kind| kind.is_dir());
+        if let (true, Ok(name)) = (is_folder, entry.file_name().into_string()) {
+            found.push((name, entry.path()));
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// A file that is not whole yet: an error or a dropped future takes it away again.

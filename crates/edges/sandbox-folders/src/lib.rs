@@ -14,6 +14,6 @@ mod folders;
 mod name;
 mod near;
 
-pub use folders::{Folders, HostPath, Layout};
-pub use name::shown;
+pub use folders::{Folders, Found, HostPath, Layout};
+pub use name::{numbered, shown};
 pub use near::near;

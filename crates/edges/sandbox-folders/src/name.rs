@@ -45,8 +45,9 @@ fn shorten(name: &str) -> String {
     short + &ending
 }
 
-/// `report.pdf`, then `report (2).pdf`, …
-pub(crate) fn numbered(name: &str, number: u32) -> String {
+/// The name of a second file of one name, of a third: `report.pdf`, then `report (2).pdf`, … `number` counts from 1.
+#[must_use]
+pub fn numbered(name: &str, number: u32) -> String {
     if number <= 1 {
         return name.to_owned();
     }

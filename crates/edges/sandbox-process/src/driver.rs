@@ -1,52 +1,77 @@
 //! The driver: folders on the machine, one run of the launcher for each call.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use async_trait::async_trait;
-use bytes::Bytes;
-use sandbox::{
-    ArtifactRef, BlobReader, BlobStore, Driver, Entry, EntryKind, Exec, Exit, Output, Refusal,
-    SandboxError, SandboxKey, SandboxPath, SandboxPort, SandboxSpec, Staged, Taken, WriteMode,
-};
-use sandbox_folders::{Folders, Layout, shown};
+use sandbox::{Driver, Limits, SandboxError, SandboxKey, SandboxSpec};
+use sandbox_folders::{Folders, Layout};
 use tokio::sync::OnceCell;
 use waybill::TurnScope;
 
 use crate::Protections;
-use crate::output::{Collected, HeadAndTail, Sink, Stored};
-use crate::plan::{Inner, Kind, Listed, Refused, Report, Special, Work};
-use crate::run::{Ending, run};
-use crate::view::{plan, secret_places, temporary};
+use crate::egress::{Egress, Way};
+use crate::groups::{Bound, Groups};
+use crate::hearing::Ending;
+use crate::live::Lives;
+use crate::output::{Collected, Sink};
+use crate::plan::{Inner, Report, Work};
+use crate::run::Run;
+use crate::verdict;
+use crate::view::{emptying, plan, temporary};
 
 /// How long reading, writing or listing may take.
-const FILE_TIME: Duration = Duration::from_secs(30);
+pub(crate) const FILE_TIME: Duration = Duration::from_secs(30);
 /// How long copying a file out may take.
-const CAPTURE_TIME: Duration = Duration::from_secs(120);
+pub(crate) const CAPTURE_TIME: Duration = Duration::from_secs(120);
 /// How many sandboxes are remembered; beyond that, some `/tmp` may be emptied once more.
 const REMEMBERED: usize = 50_000;
-const DISK_FILLED: &str =
-    "it was ended because it had nearly filled the disk; remove what is not needed and write less";
 
 /// What the driver is made of.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Options {
     /// The command line that calls [`crate::launch::run`]: the gateway's own executable and its hidden argument, like
     /// `["/proc/self/exe", "__sandbox"]`. The stage's name is added.
     pub launcher: Vec<String>,
     /// Where the sandboxes' folders lie.
     pub folders: Folders,
+    /// What lets sandboxes without a network reach [`SandboxSpec::allow`]. Without one, such sandboxes are refused.
+    pub egress: Option<Arc<dyn Egress>>,
+    /// Whether a gateway may be at work in these sandboxes meanwhile, as where the owner looks in from a terminal. Then no `/tmp`
+    /// is emptied, and nothing is stopped or reaped: it may be in use.
+    pub beside: bool,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Options")
+            .field("launcher", &self.launcher)
+            .field("folders", &self.folders)
+            .field("egress", &self.egress.is_some())
+            .field("beside", &self.beside)
+            .finish()
+    }
 }
 
 /// Sandboxes without a daemon. Cheap to share behind an [`Arc`].
 #[derive(Debug)]
 pub struct ProcessSandbox {
-    options: Options,
+    pub(crate) options: Options,
+    pub(crate) lives: Arc<Lives>,
     probed: OnceCell<Protections>,
-    /// Sandboxes whose `/tmp` was emptied since this driver was made.
-    begun: Mutex<HashMap<SandboxKey, Arc<OnceCell<()>>>>,
+    groups: OnceCell<Arc<Groups>>,
+    begun: Mutex<HashMap<SandboxKey, Begun>>,
+}
+
+/// A sandbox that this driver has used.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Begun {
+    /// Set once its `/tmp` was emptied.
+    emptied: Arc<OnceCell<()>>,
+    /// How long it may be unused, as its spec said last.
+    pub(crate) idle_seconds: u64,
 }
 
 impl ProcessSandbox {
@@ -55,7 +80,9 @@ impl ProcessSandbox {
     pub fn new(options: Options) -> Self {
         Self {
             options,
+            lives: Arc::default(),
             probed: OnceCell::new(),
+            groups: OnceCell::new(),
             begun: Mutex::new(HashMap::new()),
         }
     }
@@ -67,44 +94,47 @@ impl ProcessSandbox {
     pub async fn probe(&self) -> Result<Protections, SandboxError> {
         self.probed
             .get_or_try_init(|| async {
-                let limits = sandbox::Limits::default();
+                let limits = Limits::default();
                 let plan = Inner {
                     host_network: false,
                     binds: Vec::new(),
-                    memory: limits.memory,
+                    memory: Some(limits.memory),
                     pids: limits.pids,
                     work: Work::Probe,
                 };
-                let mut nothing = Collected {
-                    bytes: Vec::new(),
-                    most: 0,
+                let report = self.small(&plan, FILE_TIME, Path::new("/")).await?;
+                let Report::Standing(mut protections) = report else {
+                    return Err(verdict::of_other(Ending::Lost));
                 };
-                match run(
-                    &self.options.launcher,
-                    &plan,
-                    &[],
-                    FILE_TIME,
-                    Path::new("/"),
-                    &mut nothing,
-                )
-                .await?
-                {
-                    Ending::Reported(Report::Standing(protections)) => Ok(protections),
-                    ending @ (Ending::Reported(_)
-                    | Ending::TimedOut
-                    | Ending::DiskFilled
-                    | Ending::Lost) => Err(unexpected(&ending)),
-                }
+                let groups = self.groups().await?;
+                protections.memory_group = groups.has(Bound::Memory);
+                protections.process_group = groups.has(Bound::Processes);
+                protections.processor_group = groups.has(Bound::Processor);
+                Ok(protections)
             })
             .await
             .cloned()
     }
 
+    /// The machine's control groups, looked for once.
+    pub(crate) async fn groups(&self) -> Result<&Arc<Groups>, SandboxError> {
+        self.groups
+            .get_or_try_init(|| async { tokio::task::spawn_blocking(Groups::find).await })
+            .await
+            .map_err(|error| {
+                SandboxError::Failed(format!("control groups can't be looked for: {error}"))
+            })
+    }
+
     /// The sandbox's folders; at first use since the start, `/tmp` is emptied.
-    async fn ready(&self, scope: &TurnScope, spec: &SandboxSpec) -> Result<Layout, SandboxError> {
+    pub(crate) async fn ready(
+        &self,
+        scope: &TurnScope,
+        spec: &SandboxSpec,
+    ) -> Result<Layout, SandboxError> {
         match spec.driver {
             Driver::Process => {}
-            Driver::Docker | Driver::Host => {
+            Driver::Docker | Driver::Ssh | Driver::Host => {
                 return Err(SandboxError::Unavailable(
                     "this sandbox is not one of the process driver; nothing was run".to_owned(),
                 ));
@@ -118,47 +148,110 @@ impl ProcessSandbox {
         builder.create(&folder).await.map_err(|source| {
             SandboxError::Failed(format!("{} could not be made: {source}", folder.display()))
         })?;
-        self.begun(key)
-            .get_or_try_init(|| async {
-                let plan = plan(&layout, spec, Work::ClearTemporary)?;
-                let mut nothing = Collected {
-                    bytes: Vec::new(),
-                    most: 0,
-                };
-                match run(
-                    &self.options.launcher,
-                    &plan,
-                    &[],
-                    CAPTURE_TIME,
-                    &folder,
-                    &mut nothing,
-                )
-                .await?
-                {
-                    Ending::Reported(Report::Cleared) => Ok(()),
-                    ending @ (Ending::Reported(_)
-                    | Ending::TimedOut
-                    | Ending::DiskFilled
-                    | Ending::Lost) => Err(unexpected(&ending)),
-                }
-            })
-            .await?;
+        // Before anything is asked about `/tmp`: see `reap`.
+        use_now(own_folder(&layout))?;
+        let begun = self.begun(key, Some(spec.limits.idle_seconds));
+        if !self.options.beside {
+            begun
+                .emptied
+                .get_or_try_init(|| self.empty(&layout))
+                .await?;
+        }
         Ok(layout)
     }
 
-    /// Whether a sandbox's `/tmp` was emptied.
-    fn begun(&self, key: &SandboxKey) -> Arc<OnceCell<()>> {
-        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cell) = begun.get(key) {
-            return Arc::clone(cell);
+    /// Empties a sandbox's `/tmp`, from inside.
+    async fn empty(&self, layout: &Layout) -> Result<(), SandboxError> {
+        let plan = emptying(layout)?;
+        let report = self.small(&plan, CAPTURE_TIME, &temporary(layout)).await?;
+        if matches!(report, Report::Cleared) {
+            Ok(())
+        } else {
+            Err(verdict::of_other(Ending::Reported(report)))
         }
-        if begun.len() >= REMEMBERED {
-            begun.clear();
-        }
-        Arc::clone(begun.entry(key.clone()).or_default())
     }
 
-    async fn run(
+    /// Empties the `/tmp` of a sandbox that nobody uses, unless somebody begins to. Says whether it did.
+    pub(crate) async fn empty_if(
+        &self,
+        key: &SandboxKey,
+        layout: &Layout,
+        is_idle: impl AsyncFnOnce() -> bool,
+    ) -> Result<bool, SandboxError> {
+        // Whoever comes from now on waits here; whoever came before has marked the sandbox as used.
+        let begun = Begun {
+            emptied: Arc::default(),
+            ..self.begun(key, None)
+        };
+        self.lock().insert(key.clone(), begun.clone());
+        let mut has_emptied = false;
+        begun
+            .emptied
+            .get_or_try_init(|| async {
+                if is_idle().await {
+                    self.empty(layout).await?;
+                    has_emptied = true;
+                }
+                Ok::<(), SandboxError>(())
+            })
+            .await?;
+        Ok(has_emptied)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<SandboxKey, Begun>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is remembered of a sandbox.
+    pub(crate) fn begun(&self, key: &SandboxKey, idle_seconds: Option<u64>) -> Begun {
+        let mut begun = self.lock();
+        if begun.len() >= REMEMBERED && !begun.contains_key(key) {
+            begun.clear();
+        }
+        let one = begun.entry(key.clone()).or_insert_with(|| Begun {
+            emptied: Arc::default(),
+            idle_seconds: Limits::default().idle_seconds,
+        });
+        if let Some(idle_seconds) = idle_seconds {
+            one.idle_seconds = idle_seconds;
+        }
+        one.clone()
+    }
+
+    /// Starts the launcher for a command, in its group and with its way out, and lists it as running. Says where its files lie.
+    pub(crate) async fn launch(
+        &self,
+        scope: &TurnScope,
+        spec: &SandboxSpec,
+        work: Work,
+        command: &str,
+    ) -> Result<(Run, Layout), SandboxError> {
+        let way = Way::of(spec, self.options.egress.as_ref())?;
+        let layout = self.ready(scope, spec).await?;
+        let mut plan = plan(&layout, spec, work)?;
+        if let Work::Exec { egress, .. } = &mut plan.work {
+            *egress = way.is_wanted();
+        }
+        let groups = Arc::clone(self.groups().await?);
+        if groups.has(Bound::Memory) {
+            plan.memory = None;
+        }
+        let (key, limits) = (scope.sandbox().clone(), spec.limits);
+        let group = tokio::task::spawn_blocking(move || groups.enter(&key, &limits))
+            .await
+            .map_err(|error| {
+                SandboxError::Failed(format!("the sandbox's bounds can't be set: {error}"))
+            })??;
+        let mut run = Run::spawn(&self.options.launcher, &plan, way, Some(group)).await?;
+        run.used = Some(Used(own_folder(&layout).to_owned()));
+        if let Some(pid) = run.pid() {
+            run.lived = self.lives.add(scope.sandbox(), pid, command, &run.control);
+        }
+        Ok((run, layout))
+    }
+
+    /// Does work with files inside the sandbox.
+    pub(crate) async fn work(
         &self,
         scope: &TurnScope,
         spec: &SandboxSpec,
@@ -169,269 +262,69 @@ impl ProcessSandbox {
     ) -> Result<Ending, SandboxError> {
         let layout = self.ready(scope, spec).await?;
         let plan = plan(&layout, spec, work)?;
-        run(
-            &self.options.launcher,
-            &plan,
-            input,
-            within,
-            layout.workspace.as_path(),
-            sink,
-        )
-        .await
-    }
-}
-
-/// Of a run that did not end as its work does.
-fn unexpected(ending: &Ending) -> SandboxError {
-    match ending {
-        Ending::Reported(Report::File(text)) => SandboxError::File(text.clone()),
-        Ending::TimedOut => SandboxError::Failed("the sandbox did not answer in time".to_owned()),
-        Ending::DiskFilled => SandboxError::Failed(DISK_FILLED.to_owned()),
-        Ending::Reported(_) | Ending::Lost => SandboxError::Failed(
-            "the sandbox was ended from outside before it was done; the machine may be out of memory".to_owned(),
-        ),
-    }
-}
-
-#[async_trait]
-impl SandboxPort for ProcessSandbox {
-    async fn exec(
-        &self,
-        scope: &TurnScope,
-        spec: &SandboxSpec,
-        exec: Exec,
-    ) -> Result<Output, SandboxError> {
-        let mut env: Vec<(String, String)> = spec
-            .env
-            .iter()
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        env.extend(
-            spec.secret_env
-                .iter()
-                .map(|(name, value)| (name.clone(), value.reveal().to_owned())),
-        );
-        let work = Work::Exec {
-            command: exec.command,
-            directory: exec.directory.as_str().to_owned(),
-            env,
-        };
-        let mut sink = HeadAndTail::new(exec.output_bytes);
-        let ending = self
-            .run(scope, spec, work, &exec.stdin, exec.timeout, &mut sink)
-            .await?;
-        let (exit, note) = match ending {
-            Ending::Reported(Report::Ended { code, left_running }) => (
-                Exit::Code(i64::from(code)),
-                left_running.then(|| {
-                    "processes left in the background were ended with the command".to_owned()
-                }),
-            ),
-            Ending::TimedOut => (Exit::TimedOut, None),
-            // As the shell would tell it: killed.
-            Ending::DiskFilled => (Exit::Code(137), Some(DISK_FILLED.to_owned())),
-            Ending::Reported(_) | Ending::Lost => return Err(unexpected(&ending)),
-        };
-        let (bytes, left_out) = sink.finish();
-        Ok(Output {
-            exit,
-            bytes,
-            left_out,
-            note,
-        })
-    }
-
-    async fn read(
-        &self,
-        scope: &TurnScope,
-        spec: &SandboxSpec,
-        path: &SandboxPath,
-        offset: u64,
-        most: usize,
-    ) -> Result<(Bytes, u64), SandboxError> {
-        let work = Work::Read {
-            path: path.as_str().to_owned(),
-            offset,
-            most,
-        };
-        let mut sink = Collected {
-            bytes: Vec::new(),
-            most,
-        };
-        match self
-            .run(scope, spec, work, &[], FILE_TIME, &mut sink)
-            .await?
-        {
-            Ending::Reported(Report::Read { size }) => Ok((sink.bytes.into(), size)),
-            ending @ (Ending::Reported(_)
-            | Ending::TimedOut
-            | Ending::DiskFilled
-            | Ending::Lost) => Err(unexpected(&ending)),
-        }
-    }
-
-    async fn write(
-        &self,
-        scope: &TurnScope,
-        spec: &SandboxSpec,
-        path: &SandboxPath,
-        bytes: &[u8],
-        mode: WriteMode,
-    ) -> Result<(), SandboxError> {
-        let work = Work::Write {
-            path: path.as_str().to_owned(),
-            length: bytes.len(),
-            create_new: match mode {
-                WriteMode::Replace => false,
-                WriteMode::CreateNew => true,
-            },
-        };
-        let mut nothing = Collected {
-            bytes: Vec::new(),
-            most: 0,
-        };
-        match self
-            .run(scope, spec, work, bytes, FILE_TIME, &mut nothing)
-            .await?
-        {
-            Ending::Reported(Report::Written) => Ok(()),
-            ending @ (Ending::Reported(_)
-            | Ending::TimedOut
-            | Ending::DiskFilled
-            | Ending::Lost) => Err(unexpected(&ending)),
-        }
-    }
-
-    async fn list(
-        &self,
-        scope: &TurnScope,
-        spec: &SandboxSpec,
-        path: &SandboxPath,
-        most: usize,
-    ) -> Result<(Vec<Entry>, usize), SandboxError> {
-        let work = Work::List {
-            path: path.as_str().to_owned(),
-            most,
-        };
-        let mut nothing = Collected {
-            bytes: Vec::new(),
-            most: 0,
-        };
-        match self
-            .run(scope, spec, work, &[], FILE_TIME, &mut nothing)
-            .await?
-        {
-            Ending::Reported(Report::Listed { entries, left_out }) => {
-                Ok((entries.into_iter().map(entry).collect(), left_out))
-            }
-            ending @ (Ending::Reported(_)
-            | Ending::TimedOut
-            | Ending::DiskFilled
-            | Ending::Lost) => Err(unexpected(&ending)),
-        }
-    }
-
-    async fn capture(
-        &self,
-        scope: &TurnScope,
-        spec: &SandboxSpec,
-        path: &SandboxPath,
-        limit: u64,
-        blobs: &dyn BlobStore,
-    ) -> Result<ArtifactRef, Refusal> {
-        let sandbox = |error: SandboxError| Refusal::Sandbox {
-            reason: error.to_string(),
-        };
-        let work = Work::Capture {
-            path: path.as_str().to_owned(),
-            limit,
-            secret: secret_places(spec).map_err(sandbox)?,
-        };
-        let mut sink = Stored::new(blobs, scope.profile());
-        let ending = self
-            .run(scope, spec, work, &[], CAPTURE_TIME, &mut sink)
+        let mut run = Run::spawn(&self.options.launcher, &plan, Way::default(), None).await?;
+        run.used = Some(Used(own_folder(&layout).to_owned()));
+        run.widen();
+        run.carry_out(input, within, layout.workspace.as_path(), sink)
             .await
-            .map_err(sandbox)?;
-        let size = match ending {
-            Ending::Reported(Report::Captured { size }) => size,
-            Ending::Reported(Report::Refused(why)) => return Err(refusal(why, path, limit)),
-            Ending::TimedOut => return Err(Refusal::TimedOut { path: path.clone() }),
-            Ending::Reported(_) | Ending::DiskFilled | Ending::Lost => {
-                return Err(sandbox(unexpected(&ending)));
-            }
-        };
-        // A torn pipe must not become a short file.
-        if sink.taken != size {
-            return Err(Refusal::Unstable { path: path.clone() });
-        }
-        let store = |error: sandbox::BlobError| Refusal::Store {
-            reason: error.to_string(),
-        };
-        let writer = sink.finish().await.map_err(store)?;
-        let name = shown(path.file_name());
-        let blob = writer.finish(&name).await.map_err(store)?;
-        Ok(ArtifactRef {
-            profile: scope.profile().clone(),
-            blob,
-            name,
-            taken: Taken::Captured {
-                sandbox: scope.sandbox().clone(),
-                path: path.clone(),
-                turn: scope.turn(),
-            },
-        })
     }
 
-    async fn stage(
+    /// Does work that takes and gives nothing.
+    async fn small(
         &self,
-        scope: &TurnScope,
-        spec: &SandboxSpec,
-        name: &str,
-        bytes: Box<dyn BlobReader>,
-    ) -> Result<Staged, SandboxError> {
-        self.ready(scope, spec).await?;
-        let path = self
-            .options
-            .folders
-            .stage(scope.sandbox(), name, bytes)
-            .await?;
-        Ok(Staged { path })
-    }
-
-    async fn describe(&self) -> Result<String, SandboxError> {
-        Ok(self.probe().await?.describe())
+        plan: &Inner,
+        within: Duration,
+        folder: &Path,
+    ) -> Result<Report, SandboxError> {
+        let mut run = Run::spawn(&self.options.launcher, plan, Way::default(), None).await?;
+        match run
+            .carry_out(&[], within, folder, &mut Collected::nothing())
+            .await?
+        {
+            Ending::Reported(report) => Ok(report),
+            ending @ (Ending::TimedOut | Ending::DiskFilled | Ending::Stopped | Ending::Lost) => {
+                Err(verdict::of_other(ending))
+            }
+        }
     }
 }
 
-fn entry(listed: Listed) -> Entry {
-    Entry {
-        name: listed.name,
-        kind: match listed.kind {
-            Kind::Folder => EntryKind::Folder,
-            Kind::File => EntryKind::File,
-            Kind::Other => EntryKind::Other,
-        },
-        size: listed.size,
+/// Marks a sandbox as used: its own folder's time.
+fn use_now(folder: &Path) -> Result<(), SandboxError> {
+    let now = rustix::fs::Timespec {
+        tv_sec: 0,
+        tv_nsec: rustix::fs::UTIME_NOW,
+    };
+    let times = rustix::fs::Timestamps {
+        last_access: now,
+        last_modification: now,
+    };
+    rustix::fs::utimensat(
+        rustix::fs::CWD,
+        folder,
+        &times,
+        rustix::fs::AtFlags::SYMLINK_NOFOLLOW,
+    )
+    .map_err(|source| {
+        SandboxError::Failed(format!("{} can't be marked: {source}", folder.display()))
+    })
+}
+
+/// Held while something runs in a sandbox whose own folder this is. Dropped, it marks the sandbox as used once more: its lease
+/// counts from the end of what ran.
+#[derive(Debug)]
+pub(crate) struct Used(PathBuf);
+
+impl Drop for Used {
+    fn drop(&mut self) {
+        if let Err(error) = use_now(&self.0) {
+            tracing::debug!(%error, "a sandbox's lease counts from the beginning of its last use");
+        }
     }
 }
 
-fn refusal(why: Refused, path: &SandboxPath, limit: u64) -> Refusal {
-    let path = path.clone();
-    match why {
-        Refused::Missing { near } => Refusal::Missing { path, near },
-        Refused::NotAFile { kind } => Refusal::NotAFile {
-            path,
-            kind: match kind {
-                Special::Directory => "directory",
-                Special::Fifo => "fifo",
-                Special::Socket => "socket",
-                Special::Device => "device",
-            },
-        },
-        Refused::Forbidden { place } => Refusal::Forbidden { path, place },
-        Refused::HardLink => Refusal::HardLink { path },
-        Refused::TooLarge => Refusal::TooLarge { path, limit },
-        Refused::Unreadable => Refusal::Unreadable { path },
-        Refused::Unstable => Refusal::Unstable { path },
-    }
+/// The folder that holds all folders of a sandbox; no command can write to it.
+pub(crate) fn own_folder(layout: &Layout) -> &Path {
+    let workspace = layout.workspace.as_path();
+    workspace.parent().unwrap_or(workspace)
 }

@@ -1,4 +1,5 @@
-//! What the driver and its launcher say to each other: plans on standard input, reports on standard error.
+//! What the driver and its launcher say to each other: plans on standard input, reports and sizes on the socket that is the
+//! launcher's standard error.
 //!
 //! Plans may hold secrets, so none of these types can be printed.
 
@@ -24,8 +25,8 @@ pub(crate) struct Outer {
 pub(crate) struct Inner {
     pub(crate) host_network: bool,
     pub(crate) binds: Vec<Bind>,
-    /// Bytes that one process may have written to memory.
-    pub(crate) memory: u64,
+    /// Bytes that one process may have written to memory; none where a control group bounds all together.
+    pub(crate) memory: Option<u64>,
     pub(crate) pids: u32,
     pub(crate) work: Work,
 }
@@ -56,6 +57,10 @@ pub(crate) enum Work {
         command: String,
         directory: String,
         env: Vec<(String, String)>,
+        /// Rows and columns of its terminal, if it has one.
+        terminal: Option<(u16, u16)>,
+        /// Hand a listener over, and tell the command to use what answers there.
+        egress: bool,
     },
     Read {
         path: String,
@@ -94,6 +99,10 @@ pub(crate) enum Report {
     File(String),
     Standing(Protections),
     Cleared,
+    /// A socket that listens inside comes with this line.
+    Listening,
+    /// The command runs.
+    Started,
     Ended {
         code: i32,
         /// Processes were left, and ended with the command.
@@ -172,6 +181,27 @@ pub(crate) fn unframe<T: for<'a> Deserialize<'a>>(from: &mut impl io::Read) -> i
     Ok(serde_json::from_slice(&body)?)
 }
 
+/// A terminal's size on the wire: rows, then columns, two bytes each, the big end first.
+pub(crate) mod size {
+    use sandbox::Window;
+
+    /// How many bytes it takes.
+    pub(crate) const LENGTH: usize = 4;
+
+    pub(crate) fn told(window: Window) -> [u8; LENGTH] {
+        let [a, b] = window.rows.to_be_bytes();
+        let [c, d] = window.columns.to_be_bytes();
+        [a, b, c, d]
+    }
+
+    pub(crate) fn heard([a, b, c, d]: [u8; LENGTH]) -> Window {
+        Window {
+            rows: u16::from_be_bytes([a, b]),
+            columns: u16::from_be_bytes([c, d]),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Read as _;
@@ -188,6 +218,15 @@ mod tests {
         let mut rest = String::new();
         from.read_to_string(&mut rest).unwrap();
         assert_eq!(rest, "the command's input");
+    }
+
+    #[test]
+    fn a_terminals_size_arrives_as_it_was_told() {
+        let window = sandbox::Window {
+            rows: 50,
+            columns: 300,
+        };
+        assert_eq!(super::size::heard(super::size::told(window)), window);
     }
 
     #[test]

@@ -31,6 +31,15 @@ pub struct Protections {
     pub no_nested_namespaces: bool,
     /// How many processes there can be at once is bounded.
     pub process_limit: bool,
+    /// A control group bounds the memory of all processes of a sandbox together; else each process is bounded for itself.
+    #[serde(default)]
+    pub memory_group: bool,
+    /// A control group counts a sandbox's processes and threads.
+    #[serde(default)]
+    pub process_group: bool,
+    /// A control group bounds a sandbox's share of the processor.
+    #[serde(default)]
+    pub processor_group: bool,
     /// The sandbox's user is the machine's root, stripped of its rights.
     pub runs_as_root: bool,
 }
@@ -57,10 +66,20 @@ impl Protections {
         } else {
             "no seccomp (this kernel has none)"
         };
-        let processes = if self.process_limit {
+        let processes = if self.process_limit || self.process_group {
             "processes are counted"
         } else {
             "the number of processes is not bounded here"
+        };
+        let memory = if self.memory_group {
+            "memory is bounded per sandbox"
+        } else {
+            "memory is bounded per process"
+        };
+        let processor = if self.processor_group {
+            "so is processor time"
+        } else {
+            "processor time is not bounded"
         };
         let root = if self.runs_as_root {
             "; the gateway runs as root, so its files belong to root: an ordinary user is better"
@@ -68,7 +87,7 @@ impl Protections {
             ""
         };
         format!(
-            "process sandbox: each command in {namespaces}, with {landlock} and {seccomp}; {processes}, memory is bounded per process{root}"
+            "process sandbox: each command in {namespaces}, with {landlock} and {seccomp}; {processes}, {memory}, {processor}{root}"
         )
     }
 }
@@ -99,7 +118,20 @@ mod tests {
         assert_eq!(
             all.describe(),
             "process sandbox: each command in its own user, mount, process, IPC and network namespaces, with Landlock (ABI 7) \
-             and seccomp; processes are counted, memory is bounded per process"
+             and seccomp; processes are counted, memory is bounded per process, processor time is not bounded"
+        );
+        let grouped = Protections {
+            memory_group: true,
+            process_group: true,
+            processor_group: true,
+            ..Protections::default()
+        };
+        assert!(
+            grouped.describe().ends_with(
+                "processes are counted, memory is bounded per sandbox, so is processor time"
+            ),
+            "{}",
+            grouped.describe()
         );
         let text = Protections::default().describe();
         assert!(text.contains("no Landlock"), "{text}");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use sandbox::{MountMode, Network, SandboxError, SandboxPath, SandboxSpec};
+use sandbox::{Limits, MountMode, Network, SandboxError, SandboxPath, SandboxSpec};
 use sandbox_folders::Layout;
 
 use crate::plan::{Access, Bind, Inner, Work};
@@ -14,16 +14,29 @@ pub(crate) fn temporary(layout: &Layout) -> PathBuf {
     layout.workspace.as_path().with_file_name("tmp")
 }
 
+/// What emptying a sandbox's `/tmp` needs, and nothing else.
+pub(crate) fn emptying(layout: &Layout) -> Result<Inner, SandboxError> {
+    let limits = Limits::default();
+    Ok(Inner {
+        host_network: false,
+        binds: vec![bind(folder(&temporary(layout))?, TEMPORARY, Access::Write)],
+        memory: Some(limits.memory),
+        pids: limits.pids,
+        work: Work::ClearTemporary,
+    })
+}
+
+fn folder(path: &Path) -> Result<String, SandboxError> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        SandboxError::Failed(format!(
+            "{} is not UTF-8; move the gateway's folder",
+            path.display()
+        ))
+    })
+}
+
 /// What a call needs: the sandbox's own folders, then the owner's mounts in their order.
 pub(crate) fn plan(layout: &Layout, spec: &SandboxSpec, work: Work) -> Result<Inner, SandboxError> {
-    let folder = |path: &Path| {
-        path.to_str().map(str::to_owned).ok_or_else(|| {
-            SandboxError::Failed(format!(
-                "{} is not UTF-8; move the gateway's folder",
-                path.display()
-            ))
-        })
-    };
     let mut binds = vec![
         bind(
             folder(layout.workspace.as_path())?,
@@ -56,7 +69,7 @@ pub(crate) fn plan(layout: &Layout, spec: &SandboxSpec, work: Work) -> Result<In
             Network::Bridge => true,
         },
         binds,
-        memory: spec.limits.memory,
+        memory: Some(spec.limits.memory),
         pids: spec.limits.pids,
         work,
     })
@@ -77,6 +90,25 @@ pub(crate) fn secret_places(spec: &SandboxSpec) -> Result<Vec<SandboxPath>, Sand
         mount.at = SandboxPath::parse(&place(&mount.at)?)?;
     }
     Ok(spec.secret_places())
+}
+
+/// The place of a file or a folder that is neither the sandbox's own nor shown by the owner: a program of the machine.
+pub(crate) fn of_the_machine(place: &Path, binds: &[Bind]) -> Option<String> {
+    let shown = binds
+        .iter()
+        .filter(|bind| place.starts_with(&bind.at))
+        .max_by_key(|bind| bind.at.len());
+    match shown.map(|bind| (bind.access, &bind.at)) {
+        Some((Access::Read | Access::Write, _)) => None,
+        Some((Access::Secret, at)) => Some(at.clone()),
+        None => {
+            let first = place.components().nth(1);
+            Some(first.map_or_else(
+                || "/".to_owned(),
+                |part| format!("/{}", part.as_os_str().to_string_lossy()),
+            ))
+        }
+    }
 }
 
 /// A mount's place in its one spelling: what is compared later is what the kernel will say.

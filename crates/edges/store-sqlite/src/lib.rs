@@ -25,6 +25,7 @@ mod care;
 mod desk;
 mod error;
 mod inbox;
+mod last_words;
 mod moved;
 mod open;
 mod outbox;

@@ -16,6 +16,7 @@ const STEPS: &[&str] = &[
     include_str!("../schema/0003_care.sql"),
     include_str!("../schema/0004_inbox.sql"),
     include_str!("../schema/0005_artifacts.sql"),
+    include_str!("../schema/0006_last_words.sql"),
 ];
 
 /// The first schema with the table `meta`.

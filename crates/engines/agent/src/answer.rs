@@ -37,6 +37,9 @@ pub(crate) fn gather(gathered: &mut Gathered, number: u32, step: &Step) -> Strin
         for refused in &resolved.refused {
             gathered.refuse(number, refused.clone(), Told::No);
         }
+        for note in &resolved.notes {
+            gathered.note(Some(note.clone()));
+        }
         for artifact in &resolved.taken {
             let shape = step.parsed.flags.shape(&artifact.blob.mime);
             gathered.take(number, artifact.clone(), shape, None);

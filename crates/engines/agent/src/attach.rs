@@ -9,7 +9,8 @@ use sandbox::{ArtifactRef, Refusal, SandboxPath};
 use session::{NotAttached, Promised};
 use waybill::TurnScope;
 
-use crate::{Ports, Tenant};
+use crate::folder::{self, Packed};
+use crate::{Ports, Tenant, redaction};
 
 /// A file that was asked for and not captured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,42 +32,84 @@ pub(crate) struct Resolved {
     pub(crate) taken: Vec<ArtifactRef>,
     /// The files that were not.
     pub(crate) refused: Vec<Refused>,
+    /// What the person must read of those that were captured.
+    pub(crate) notes: Vec<String>,
 }
 
-/// Copies a file out of the turn's own sandbox.
+/// A file that was captured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Captured {
+    /// Its copy.
+    pub(crate) artifact: ArtifactRef,
+    /// What is missing from it, for the model and the person.
+    pub(crate) note: Option<String>,
+}
+
+/// Copies a file out of the turn's own sandbox; a folder comes as a zip.
 pub(crate) async fn capture(
     ports: &Ports,
     tenant: &Tenant,
     scope: &TurnScope,
     text: &str,
-) -> Result<ArtifactRef, Refused> {
+) -> Result<Captured, Refused> {
+    let captured = copied(ports, tenant, scope, text).await;
+    let redactor = &ports.redactor;
+    match captured {
+        Ok(mut captured) => {
+            captured.artifact.name = redaction::own(redactor, captured.artifact.name);
+            let blob = &captured.artifact.blob;
+            tracing::info!(
+                turn = %scope.turn(), sandbox = %scope.sandbox(), path = text, hash = %blob.hash, size = blob.size, "captured"
+            );
+            Ok(captured)
+        }
+        Err(refused) => {
+            let refused = redaction::refused(redactor, refused);
+            tracing::warn!(
+                turn = %scope.turn(), sandbox = %scope.sandbox(), path = text, reason = %refused.reason, "not captured"
+            );
+            Err(refused)
+        }
+    }
+}
+
+async fn copied(
+    ports: &Ports,
+    tenant: &Tenant,
+    scope: &TurnScope,
+    text: &str,
+) -> Result<Captured, Refused> {
     let refused = |refusal: Refusal| Refused {
         name: shown_name(text),
         reason: refusal.to_string(),
         hint: refusal.hint(),
     };
     let path = SandboxPath::parse(text).map_err(|error| refused(Refusal::Path(error)))?;
-    let captured = tenant
+    let limit = tenant.attachment_bytes;
+    let file = tenant
         .sandbox
-        .capture(
-            scope,
-            &tenant.spec,
-            &path,
-            tenant.attachment_bytes,
-            ports.blobs.as_ref(),
-        )
-        .await
-        .map_err(refused);
-    match &captured {
-        Ok(artifact) => tracing::info!(
-            turn = %scope.turn(), sandbox = %scope.sandbox(), %path, hash = %artifact.blob.hash,
-            size = artifact.blob.size, "captured"
-        ),
-        Err(refused) => tracing::warn!(
-            turn = %scope.turn(), sandbox = %scope.sandbox(), %path, reason = %refused.reason, "not captured"
-        ),
+        .capture(scope, &tenant.spec, &path, limit, ports.blobs.as_ref())
+        .await;
+    match file {
+        Ok(artifact) => Ok(Captured {
+            artifact,
+            note: None,
+        }),
+        Err(Refusal::NotAFile {
+            kind: "directory", ..
+        }) => match folder::pack(ports, tenant, scope, &path).await {
+            Ok(Packed { artifact, note }) => Ok(Captured { artifact, note }),
+            Err(folder::Error::Refused(refusal)) => Err(refused(refusal)),
+            Err(error) => Err(Refused {
+                name: shown_name(text),
+                reason: error.to_string(),
+                hint: Some(
+                    "pack what is needed yourself, or send single files of the folder".to_owned(),
+                ),
+            }),
+        },
+        Err(refusal) => Err(refused(refusal)),
     }
-    captured
 }
 
 /// Takes the first reading of which every file can be captured; if there is none, the preferred one as far as it goes.
@@ -76,7 +119,7 @@ pub(crate) async fn resolve(
     scope: &TurnScope,
     directive: &Directive,
 ) -> Resolved {
-    let mut tried: HashMap<&str, Result<ArtifactRef, Refused>> = HashMap::new();
+    let mut tried: HashMap<&str, Result<Captured, Refused>> = HashMap::new();
     for (position, reading) in directive.readings.iter().enumerate() {
         let mut whole = true;
         for path in &reading.paths {
@@ -98,6 +141,7 @@ pub(crate) async fn resolve(
             reading: position,
             taken: Vec::new(),
             refused: Vec::new(),
+            notes: Vec::new(),
         };
     };
     for path in &reading.paths {
@@ -124,22 +168,27 @@ pub(crate) fn too_many(directive: &Directive) -> Resolved {
         reading,
         taken: Vec::new(),
         refused: refused.collect(),
+        notes: Vec::new(),
     }
 }
 
 fn picked(
     position: usize,
     reading: &Reading,
-    tried: &HashMap<&str, Result<ArtifactRef, Refused>>,
+    tried: &HashMap<&str, Result<Captured, Refused>>,
 ) -> Resolved {
     let mut resolved = Resolved {
         reading: position,
         taken: Vec::new(),
         refused: Vec::new(),
+        notes: Vec::new(),
     };
     for path in &reading.paths {
         match tried.get(path.as_str()) {
-            Some(Ok(artifact)) => resolved.taken.push(artifact.clone()),
+            Some(Ok(captured)) => {
+                resolved.taken.push(captured.artifact.clone());
+                resolved.notes.extend(captured.note.clone());
+            }
             Some(Err(refused)) => resolved.refused.push(refused.clone()),
             None => {}
         }
@@ -228,6 +277,14 @@ impl Gathered {
                 hint: refused.hint,
                 told: told == Told::Yes,
             }),
+        }
+    }
+
+    /// Notes what the person must read about a file; the same again is said once.
+    pub(crate) fn note(&mut self, note: Option<String>) {
+        let line = note.map(|note| format!("ℹ {note}"));
+        if let Some(line) = line.filter(|line| !self.0.notes.contains(line)) {
+            self.0.notes.push(line);
         }
     }
 

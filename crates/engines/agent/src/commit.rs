@@ -9,7 +9,7 @@ use waybill::{Anchor, MessageId, TurnScope, Waybill};
 
 use crate::attach::Gathered;
 use crate::talk::Ended;
-use crate::{Ports, Tenant};
+use crate::{Ports, Tenant, redaction};
 
 /// First wait after the store failed; doubled each time.
 const REST: Duration = Duration::from_millis(200);
@@ -40,15 +40,22 @@ pub(crate) fn conclude(
     transcript.extend(note.map(|text| Message::Assistant {
         text,
         calls: Vec::new(),
+        replay: None,
     }));
     if let TurnEnd::Failed { reason } = &ended.end {
         tracing::warn!(turn = %scope.turn(), reason, "the turn failed");
     }
+    let redactor = &ports.redactor;
+    let transcript = transcript
+        .into_iter()
+        .map(|message| redaction::message(redactor, message))
+        .collect();
+    let notes = notes.into_iter().map(|note| redaction::own(redactor, note));
     let draft = Draft {
         // Without an answer, the words that came beside a tool call are all that was said; a line below says why.
-        text: promised.answer.unwrap_or(promised.beside),
+        text: redaction::own(redactor, promised.answer.unwrap_or(promised.beside)),
         attachments: promised.attachments,
-        notes,
+        notes: notes.collect(),
     };
     TurnCommit {
         scope: scope.clone(),

@@ -8,6 +8,8 @@
 //! * A file becomes an artifact while the turn runs: when a directive is complete in the stream, or when `send_file` is called.
 //! * The transcript is written ahead: a call before its tool runs, a result before the next model call; with it, all that was
 //!   promised by then ([`session::Promised`]), so that a turn that is taken up again forgets nothing.
+//! * What outlives a turn, a background process, is seen by its own conversation alone and ends with the gateway.
+//! * Values that the gateway knows to be secret stand in no transcript, no answer and no notice ([`Ports::redactor`]).
 //! * A turn ends in exactly one [`session::TurnEnd`], and in words or in a sentence that says why not.
 //!
 //! Start reading at [`Agent`] (the lines), then `turn` (one turn), `talk` (model and tools), `step` (one model call).
@@ -15,17 +17,22 @@
 mod answer;
 mod attach;
 mod commit;
+mod folder;
 mod line;
+mod logbook;
 mod ports;
+mod processes;
 mod prompt;
 mod receive;
+mod redaction;
 mod service;
+mod shell;
 mod step;
 mod talk;
 mod tools;
 mod turn;
 
-pub use line::AgentHandle;
+pub use line::{AgentHandle, Background};
 pub use ports::{Files, Ports, Tenant, Tenants};
 pub use prompt::system_prompt;
 pub use service::{Agent, Options};

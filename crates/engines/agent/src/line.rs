@@ -3,10 +3,15 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use sandbox::Logbook;
 use session::{Admitted, Busy, Came, InboxId, InboxRow, LineStatus, Turn, TurnLine, TurnRecord};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
-use waybill::{ProfileId, SessionId, SessionKey, SessionScope};
+use waybill::{ProfileId, SandboxKey, SessionId, SessionKey, SessionScope, Timestamp};
+
+use crate::logbook::Commands;
+use crate::processes::Processes;
+use crate::shell::Directories;
 
 /// What a turn begins with.
 #[derive(Debug)]
@@ -105,9 +110,26 @@ pub(crate) struct Board {
     alone: tokio::sync::Mutex<()>,
     /// Events whose handling was counted and did not come to an end yet.
     counted: Mutex<BTreeSet<InboxId>>,
+    /// What outlives turns.
+    processes: Processes,
+    /// Where each conversation's shell is.
+    directories: Directories,
+    commands: Arc<Commands>,
 }
 
 impl Board {
+    pub(crate) fn new(install: String) -> Self {
+        Self {
+            processes: Processes::new(install),
+            ..Self::default()
+        }
+    }
+
+    /// Background processes.
+    pub(crate) fn processes(&self) -> &Processes {
+        &self.processes
+    }
+
     fn lines(&self) -> MutexGuard<'_, Lines> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -202,6 +224,21 @@ pub(crate) struct Seat<'a> {
 impl<'a> Seat<'a> {
     pub(crate) fn new(board: &'a Board, key: &'a LineKey) -> Self {
         Self { board, key }
+    }
+
+    /// Background processes.
+    pub(crate) fn processes(&self) -> &'a Processes {
+        &self.board.processes
+    }
+
+    /// Where each conversation's shell is.
+    pub(crate) fn commands(&self) -> &'a Commands {
+        &self.board.commands
+    }
+
+    /// Where each conversation's commands start.
+    pub(crate) fn directories(&self) -> &'a Directories {
+        &self.board.directories
     }
 }
 
@@ -323,6 +360,43 @@ impl AgentHandle {
     pub(crate) fn new(board: Arc<Board>) -> Self {
         Self { board }
     }
+
+    /// The last commands of each sandbox: for the owner.
+    #[must_use]
+    pub fn logbook(&self) -> Arc<dyn Logbook> {
+        Arc::clone(&self.board.commands) as Arc<dyn Logbook>
+    }
+
+    /// Background processes that run now, of every conversation: for the owner.
+    #[must_use]
+    pub fn background(&self) -> Vec<Background> {
+        let running = self.board.processes.running();
+        running
+            .iter()
+            .map(|kept| Background {
+                id: kept.id(),
+                sandbox: kept.scope().sandbox().clone(),
+                session: kept.scope().session().clone(),
+                command: kept.command().to_owned(),
+                started: kept.started(),
+            })
+            .collect()
+    }
+}
+
+/// A background process that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Background {
+    /// As its conversation calls it: `p1`.
+    pub id: String,
+    /// Where it runs.
+    pub sandbox: SandboxKey,
+    /// Whose it is.
+    pub session: SessionScope,
+    /// Its command, without known secrets.
+    pub command: String,
+    /// When it was started.
+    pub started: Timestamp,
 }
 
 fn line_key(scope: &SessionScope) -> LineKey {

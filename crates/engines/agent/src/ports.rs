@@ -6,8 +6,9 @@ use async_trait::async_trait;
 use chat::{DownloadError, FileHandle};
 use model::ModelPort;
 use outbox::Outlet;
+use redact::Redactor;
 use sandbox::{BlobStore, BlobWriter, SandboxPort, SandboxSpec};
-use session::{InboxStore, SessionStore};
+use session::{InboxStore, LastWords, SessionStore};
 use waybill::{AccountId, Clock, Ids, Placement, ProfileId};
 
 /// A profile, ready to work.
@@ -55,6 +56,8 @@ pub trait Files: Send + Sync {
 pub struct Ports {
     /// What people wrote.
     pub inbox: Arc<dyn InboxStore>,
+    /// What is said if the gateway dies.
+    pub last_words: Arc<dyn LastWords>,
     /// Conversations.
     pub sessions: Arc<dyn SessionStore>,
     /// Profiles.
@@ -69,4 +72,6 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
     /// Fresh ids.
     pub ids: Arc<dyn Ids>,
+    /// The secrets that the gateway knows: no model reads them and no person sees them. The default knows none.
+    pub redactor: Arc<Redactor>,
 }

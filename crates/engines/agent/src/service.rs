@@ -39,10 +39,11 @@ impl Agent {
     /// Builds the service.
     #[must_use]
     pub fn new(options: Options, ports: Ports) -> Self {
+        let board = Arc::new(Board::new(options.install.clone()));
         Self {
             options,
             ports,
-            board: Arc::default(),
+            board,
         }
     }
 
@@ -57,6 +58,8 @@ impl Agent {
     /// # Errors
     /// [`StoreError`] if they can't be read.
     pub async fn resume(&self) -> Result<usize, StoreError> {
+        let said = self.ports.last_words.speak(self.ports.clock.now()).await?;
+        self.ports.outlet.carry(said);
         let cut_off = self.ports.sessions.running_turns().await?;
         let count = cut_off.len();
         for record in cut_off {
@@ -66,6 +69,7 @@ impl Agent {
     }
 
     /// Runs turns until it is told to stop; then running ones get their grace, and what is cut off goes on at the next start.
+    /// Background processes are ended last, and their people are told.
     pub async fn run(self, stop: CancellationToken) {
         let mut turns: JoinSet<LineKey> = JoinSet::new();
         loop {
@@ -99,7 +103,9 @@ impl Agent {
             );
             turns.shutdown().await;
         }
+        // First, since the farewell below may be cut short.
         self.take_back_counts().await;
+        self.board.processes().close().await;
     }
 
     /// A stop is no failure of the events that it cut.

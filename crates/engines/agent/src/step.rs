@@ -1,6 +1,8 @@
-//! One model call: the stream is shown as it grows, and files are captured the moment their directive is complete.
+//! One model call: the stream is shown as it grows, known secrets are taken out of it before anybody reads it, and files are
+//! captured the moment their directive is complete.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use chat::Preview;
@@ -13,7 +15,7 @@ use tokio::time::Instant;
 use waybill::{ChatKey, TurnScope};
 
 use crate::attach::{MOST, Resolved, resolve, too_many};
-use crate::{Ports, Tenant};
+use crate::{Ports, Tenant, redaction};
 
 /// Shortest time between two previews.
 const FRAME: Duration = Duration::from_millis(80);
@@ -97,6 +99,7 @@ async fn ask_once(
         last: None,
     };
     let mut stream = Stream {
+        clean: redact::Stream::new(Arc::clone(&ports.redactor)),
         reasoning: ReasoningFilter::new(),
         directives: DirectiveParser::new(),
         out: pieces_in,
@@ -149,14 +152,15 @@ async fn ask_once(
     };
     let (reply, (parsed, resolved)) = tokio::join!(asking, capturing);
     Ok(Step {
-        reply: reply?,
+        reply: redaction::reply(&ports.redactor, reply?),
         parsed,
         resolved,
     })
 }
 
-/// Deltas on their way to pieces.
+/// Deltas on their way to pieces: the one place where a model's words become ours.
 struct Stream {
+    clean: redact::Stream,
     reasoning: ReasoningFilter,
     directives: DirectiveParser,
     out: mpsc::UnboundedSender<Piece>,
@@ -165,14 +169,16 @@ struct Stream {
 impl Stream {
     /// Feeds a delta; returns the words that may be shown now.
     fn feed(&mut self, delta: &str) -> String {
-        let visible = self.reasoning.feed(delta);
+        let clean = self.clean.feed_text(delta);
+        let visible = self.reasoning.feed(&clean);
         let pieces = self.directives.feed(&visible);
         self.hand_on(pieces)
     }
 
     /// Ends the stream; dropping the sender tells the other side.
     fn finish(mut self) {
-        let visible = std::mem::take(&mut self.reasoning).finish();
+        let mut visible = self.reasoning.feed(&self.clean.finish_text());
+        visible.push_str(&std::mem::take(&mut self.reasoning).finish());
         let mut pieces = self.directives.feed(&visible);
         pieces.extend(std::mem::take(&mut self.directives).finish());
         self.hand_on(pieces);

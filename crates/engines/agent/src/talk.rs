@@ -12,7 +12,7 @@ use crate::line::Seat;
 use crate::step::{Step, ask};
 use crate::tools::{Bench, Done};
 use crate::turn::heard;
-use crate::{Ports, Tenant, prompt, tools};
+use crate::{Ports, Tenant, prompt, redaction, tools};
 
 /// Same failing call in a row after which the turn ends: the model is stuck.
 const STUCK: u32 = 3;
@@ -69,7 +69,8 @@ impl Talk<'_> {
     /// # Errors
     /// [`StoreError`] if a step could not be stored; the turn can be taken up from what is.
     pub(crate) async fn run(&mut self) -> Result<Ended, StoreError> {
-        let system = prompt::system_prompt(self.tenant);
+        let redactor = &self.ports.redactor;
+        let system = redaction::own(redactor, prompt::system_prompt(self.tenant));
         let specs = tools::specs();
         let mut silent = false;
         let mut stuck = Stuck::default();
@@ -265,6 +266,8 @@ impl Talk<'_> {
             ports: self.ports,
             tenant: self.tenant,
             scope: self.scope,
+            seat: self.seat,
+            chat: self.chat,
             gathered: self.gathered,
             step: number,
         };
@@ -300,6 +303,7 @@ fn said(reply: &Reply) -> Message {
     Message::Assistant {
         text: reply.text.clone(),
         calls: reply.calls.clone(),
+        replay: reply.replay.clone(),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::commit::{conclude, store};
 use crate::line::{Seat, Work};
 use crate::receive::receive;
 use crate::talk::{Ended, Talk};
-use crate::{Ports, Tenant};
+use crate::{Ports, Tenant, redaction};
 
 /// How often a turn that was cut off is taken up again before its person is told that it can't be finished. As often as an event
 /// may end the process before it is put aside: a turn that merely ran meanwhile gets to its end.
@@ -336,8 +336,8 @@ fn scope(ports: &Ports, session: &SessionScope, placement: Placement) -> TurnSco
     session.begin_turn(TurnId::fresh(ids), TaskId::fresh(ids), origin, placement)
 }
 
-/// The person's message as the model reads it, and lines that the person must read. A panic on the way costs the files, not
-/// the message.
+/// The person's message as the model reads it, without known secrets, and lines that the person must read. A panic on the way
+/// costs the files, not the message.
 pub(crate) async fn heard(
     ports: &Ports,
     tenant: Option<&Tenant>,
@@ -368,7 +368,9 @@ pub(crate) async fn heard(
         let text = MAYBE_ANSWERED.to_owned();
         content.insert(0, Content::Text { text });
     }
-    (message, notes)
+    let redactor = &ports.redactor;
+    let notes = notes.into_iter().map(|note| redaction::own(redactor, note));
+    (redaction::message(redactor, message), notes.collect())
 }
 
 async fn talk(

@@ -10,6 +10,7 @@ mod gateway;
 mod machine;
 mod outbox;
 mod parser;
+mod sandboxes;
 mod startup;
 mod table;
 mod turns;
@@ -66,6 +67,7 @@ async fn main() -> anyhow::Result<()> {
     turns::measure(&mut table, &binary, rounds, disk).await?;
     outbox::measure(&mut table, quick)?;
     delivery::measure(&mut table, &binary, rounds).await?;
+    sandboxes::measure(&mut table, &binary, rounds).await?;
     parser::measure(&mut table, quick);
     println!("{table}");
     Ok(())

@@ -31,7 +31,7 @@ pub fn wire_messages(transcript: &[Message]) -> Vec<Message> {
         match message {
             Message::User { .. } => push_user(&mut wire, message),
             Message::Tool { .. } => {}
-            Message::Assistant { text, calls } => {
+            Message::Assistant { text, calls, .. } => {
                 if wire.is_empty() || (text.is_empty() && calls.is_empty()) {
                     continue;
                 }
@@ -103,6 +103,7 @@ mod tests {
         Message::Assistant {
             text: String::new(),
             calls,
+            replay: None,
         }
     }
 
@@ -149,11 +150,13 @@ mod tests {
             Message::Assistant {
                 text: "?".to_owned(),
                 calls: Vec::new(),
+                replay: None,
             },
             user("a"),
             Message::Assistant {
                 text: String::new(),
                 calls: Vec::new(),
+                replay: None,
             },
             user("b"),
         ]);

@@ -13,6 +13,7 @@
 
 mod history;
 mod inbox;
+mod last_words;
 mod line;
 mod retention;
 mod store;
@@ -24,6 +25,7 @@ pub use inbox::{
     Admission, Amended, Heard, InboxId, InboxRow, InboxState, MOST_TAKES, NewEvent, PutAside, Take,
     TakenIn,
 };
+pub use last_words::LastWords;
 pub use line::{Admitted, Busy, Came, LineStatus, Turn, TurnLine};
 pub use outbox::StoreError;
 pub use retention::{Chore, Collected, Cutoffs, RetentionStore, Shrunk, Step};

@@ -1,6 +1,7 @@
 //! From checked values to typed settings: what needs more than one value to be judged.
 
 mod channels;
+mod outward;
 mod profiles;
 mod providers;
 mod retention;
@@ -10,7 +11,7 @@ use std::collections::BTreeSet;
 
 use crate::check::Findings;
 use crate::problem::{Section, Weight};
-use crate::reference::Reference;
+use crate::reference::{Reference, SecretLines};
 use crate::settings::{GatewaySettings, Settings};
 use crate::tree::{Node, Table};
 use crate::{Environment, Home, listen_address};
@@ -36,15 +37,25 @@ impl Assembly<'_, '_> {
         self.findings.add(section, at, Weight::Fatal, message);
     }
 
-    /// Fetches the secret that a value refers to.
+    /// Fetches the secret of one line that a value refers to.
     fn secret(
         &mut self,
         section: &Section,
         path: &str,
         node: &Node,
     ) -> Option<(Reference, Secret)> {
+        self.secret_of(SecretLines::One, section, path, node)
+    }
+
+    fn secret_of(
+        &mut self,
+        lines: SecretLines,
+        section: &Section,
+        path: &str,
+        node: &Node,
+    ) -> Option<(Reference, Secret)> {
         let reference = Reference::parse(node.text()?, "NAME").ok()?;
-        match reference.resolve(self.home, self.environment) {
+        match reference.resolve(lines, self.home, self.environment) {
             Ok(secret) => Some((reference, secret)),
             Err(reason) => {
                 self.lapse(section, node.at, format!("{path}: {reason}"));

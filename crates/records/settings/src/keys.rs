@@ -131,7 +131,7 @@ const PROVIDER: &[Key] = &[
     Key::new(
         "api",
         Kind::Choice(Api::NAMES),
-        "Which protocol the provider speaks. Only `openai-chat` works in this version; a provider with another one is disabled.",
+        "Which protocol the provider speaks; docs/models.md says which to choose.",
     )
     .required(),
     Key::new(
@@ -144,6 +144,14 @@ const PROVIDER: &[Key] = &[
         "api_key",
         Kind::Reference,
         "Where the key is kept. Leave it out if the provider needs none.",
+    ),
+    Key::new(
+        "context_tokens",
+        Kind::Integer {
+            least: 4_096,
+            most: 2_000_000,
+        },
+        "With `api = \"ollama\"`: the window that the server is told to keep, 32768 if this is left out. More needs more memory.",
     ),
 ];
 
@@ -178,7 +186,7 @@ const SANDBOX: &[Key] = &[
     Key::new(
         "driver",
         Kind::Choice(DriverChoice::NAMES),
-        "`auto` takes docker if its daemon answers, else process. `host` has no walls at all.",
+        "`auto` takes docker if its daemon answers, else process. `ssh` is another machine, named in `sandbox.ssh`. `host` has no walls at all.",
     )
     .or(Preset::Text("auto")),
     Key::new("image", Kind::Text(rule::image), "The container's image.")
@@ -195,6 +203,17 @@ const SANDBOX: &[Key] = &[
         "Whether commands reach the network.",
     )
     .or(Preset::Text("none")),
+    Key::new(
+        "allow",
+        Kind::List(&Kind::Text(rule::destination)),
+        "What commands may reach all the same where the network is `none`: `HOST:PORT`, or `*.HOST:PORT` for whatever is below a name. They reach it through the gateway's proxy.",
+    )
+    .or(Preset::EmptyList),
+    Key::new(
+        "ssh",
+        Kind::Table(SSH),
+        "The machine of the driver `ssh`.",
+    ),
     Key::new(
         "mounts",
         Kind::List(&Kind::Table(MOUNT)),
@@ -237,6 +256,44 @@ const SANDBOX: &[Key] = &[
         "Secrets that every command sees as variables of the same name.",
     )
     .or(Preset::EmptyList),
+];
+
+const SSH: &[Key] = &[
+    Key::new(
+        "host",
+        Kind::Text(rule::ssh_host),
+        "Name or address of the machine. Needed where `driver` is `ssh`.",
+    ),
+    Key::new(
+        "port",
+        Kind::Integer {
+            least: 1,
+            most: 65_535,
+        },
+        "Its port.",
+    )
+    .or(Preset::Integer(22)),
+    Key::new(
+        "user",
+        Kind::Text(rule::ssh_user),
+        "The account there: what it may do, commands may do. Needed where `driver` is `ssh`.",
+    ),
+    Key::new(
+        "key",
+        Kind::Reference,
+        "Where the private key is kept, in OpenSSH's format and without a passphrase. Needed where `driver` is `ssh`.",
+    ),
+    Key::new(
+        "host_key",
+        Kind::Text(rule::ssh_host_key),
+        "The machine's public key, `ssh-ed25519 AAAA…` or `SHA256:…`; `ssh-keyscan HOST` shows it. Another one is refused. Needed where `driver` is `ssh`.",
+    ),
+    Key::new(
+        "folder",
+        Kind::Text(rule::ssh_folder),
+        "The folder of the sandboxes there, below the account's home unless absolute.",
+    )
+    .or(Preset::Text("tidings")),
 ];
 
 const MOUNT: &[Key] = &[

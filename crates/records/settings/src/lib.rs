@@ -27,6 +27,7 @@ mod problem;
 mod reference;
 mod rule;
 mod schema;
+mod secrets;
 mod settings;
 mod shape;
 mod tree;

@@ -20,6 +20,15 @@ pub(crate) enum Reference {
     File(String),
 }
 
+/// What a secret looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SecretLines {
+    /// A word: a password, a token.
+    One,
+    /// A text of lines, which ends with a line end: a private key.
+    Many,
+}
+
 impl Reference {
     /// Reads a reference. The refusal continues the sentence that begins with the key's name and doesn't repeat the
     /// text, which may be the secret itself. `example` is a good variable's name for this key.
@@ -68,6 +77,7 @@ impl Reference {
     /// Fetches the secret. The refusal is a whole sentence.
     pub(crate) fn resolve(
         &self,
+        lines: SecretLines,
         home: &Home,
         environment: &dyn Environment,
     ) -> Result<Secret, String> {
@@ -76,12 +86,12 @@ impl Reference {
                 let value = environment
                     .get(name)
                     .ok_or_else(|| format!("the variable {name} is not set (or is not UTF-8)"))?;
-                clean(&value).map_err(|wrong| format!("the variable {name} {wrong}"))
+                clean(&value, lines).map_err(|wrong| format!("the variable {name} {wrong}"))
             }
             Self::File(name) => {
                 let path = home.secrets().join(name);
                 let text = read(&path)?;
-                clean(&text).map_err(|wrong| format!("{} {wrong}", path.display()))
+                clean(&text, lines).map_err(|wrong| format!("{} {wrong}", path.display()))
             }
         }
     }
@@ -96,14 +106,24 @@ fn is_name(text: &str) -> bool {
 }
 
 /// What stands between the blanks and line ends that editors and shells leave.
-fn clean(text: &str) -> Result<Secret, &'static str> {
+fn clean(text: &str, lines: SecretLines) -> Result<Secret, &'static str> {
     let text = text.trim_start_matches('\u{feff}').trim();
     if text.is_empty() {
-        Err("is empty")
-    } else if text.chars().any(char::is_control) {
-        Err("holds a control character or a line break inside")
-    } else {
-        Ok(Secret::new(text.to_owned()))
+        return Err("is empty");
+    }
+    match lines {
+        SecretLines::One if text.chars().any(char::is_control) => {
+            Err("holds a control character or a line break inside")
+        }
+        SecretLines::One => Ok(Secret::new(text.to_owned())),
+        SecretLines::Many => {
+            let text = text.replace("\r\n", "\n");
+            if text.chars().any(|sign| sign.is_control() && sign != '\n') {
+                Err("holds a control character")
+            } else {
+                Ok(Secret::new(format!("{text}\n")))
+            }
+        }
     }
 }
 

@@ -4,8 +4,10 @@
 use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 
+use sandbox::Destination;
 use waybill::{AccountId, ProfileId};
 
+use crate::nearest::shown;
 use crate::shape::Context;
 
 /// Checks a text.
@@ -139,6 +141,81 @@ pub(crate) fn url(text: &str, _: &Context) -> Result<(), String> {
         )
     } else if rest.contains(['?', '#']) {
         Err("must not hold a query or a fragment".to_owned())
+    } else {
+        Ok(())
+    }
+}
+
+/// What a sandbox without a network may still reach.
+pub(crate) fn destination(text: &str, _: &Context) -> Result<(), String> {
+    match text.parse::<Destination>() {
+        Ok(_destination) => Ok(()),
+        // What stands before an '@' may be a password.
+        Err(_malformed) if text.contains('@') => {
+            Err("must not hold a name or a password; write HOST:PORT".to_owned())
+        }
+        Err(_malformed) => Err(format!(
+            "can't hold '{}': write HOST:PORT such as \"example.org:443\", or \"*.example.org:443\" for whatever is below it",
+            shown(text)
+        )),
+    }
+}
+
+/// A name or an address, which never looks like an option.
+pub(crate) fn ssh_host(text: &str, _: &Context) -> Result<(), String> {
+    let good = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_' | '.' | ':');
+    if text.is_empty() || text.len() > 253 || text.starts_with('-') || !text.chars().all(good) {
+        Err("must be the name or the address of a machine, without an account or a port".to_owned())
+    } else {
+        Ok(())
+    }
+}
+
+pub(crate) fn ssh_user(text: &str, _: &Context) -> Result<(), String> {
+    let good = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_' | '.');
+    if text.is_empty() || text.len() > 64 || text.starts_with('-') || !text.chars().all(good) {
+        Err("must be the name of an account: letters, digits, '-', '_' and '.'".to_owned())
+    } else {
+        Ok(())
+    }
+}
+
+/// A public key as `known_hosts` has it after the host's name, or its fingerprint.
+pub(crate) fn ssh_host_key(text: &str, _: &Context) -> Result<(), String> {
+    let base64 = |text: &str| {
+        !text.is_empty()
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
+    };
+    let words: Vec<&str> = text.split(' ').collect();
+    let good = match words.as_slice() {
+        [fingerprint] => fingerprint
+            .strip_prefix("SHA256:")
+            .is_some_and(|rest| rest.trim_end_matches('=').len() == 43 && base64(rest)),
+        [kind, key] => {
+            ["ssh-", "ecdsa-", "sk-"]
+                .iter()
+                .any(|start| kind.starts_with(start))
+                && base64(key)
+        }
+        _ => false,
+    };
+    if good {
+        Ok(())
+    } else {
+        Err("must be the machine's public key, \"ssh-ed25519 AAAA…\" or \"SHA256:…\"; run ssh-keyscan HOST, and compare it with what \
+             the machine's owner says"
+            .to_owned())
+    }
+}
+
+pub(crate) fn ssh_folder(text: &str, _: &Context) -> Result<(), String> {
+    plain(text)?;
+    let inner = text.strip_prefix('/').unwrap_or(text).trim_end_matches('/');
+    let odd = |part: &str| matches!(part, "" | "." | ".." | "~");
+    if inner.split('/').any(odd) {
+        Err("must be a folder below the account's home, or absolute, without '~', '.', '..' or '//'".to_owned())
     } else {
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use sandbox::{Driver, Limits, Mount, Network, Placement, SandboxSpec};
+use sandbox::{Destination, Driver, Limits, Mount, Network, Placement, Remote, SandboxSpec};
 use waybill::{AccountId, ChatKey, ProfileId, Secret};
 
 use crate::Section;
@@ -64,6 +64,8 @@ choice! {
         Docker = "docker",
         /// Namespaces on this machine.
         Process = "process",
+        /// Another machine.
+        Ssh = "ssh",
         /// No walls.
         Host = "host",
     }
@@ -199,6 +201,8 @@ pub struct Provider {
     pub base_url: String,
     /// Its key, if it needs one.
     pub api_key: Option<Secret>,
+    /// The window in tokens that a local server is told to keep, if somebody said.
+    pub context: Option<u32>,
 }
 
 /// Which model answers.
@@ -260,6 +264,10 @@ pub struct SandboxSettings {
     pub secret_env: BTreeMap<String, Secret>,
     /// Network.
     pub network: Network,
+    /// What may be reached all the same where the network is [`Network::None`].
+    pub allow: Vec<Destination>,
+    /// The machine of [`DriverChoice::Ssh`]; there with that driver and no other.
+    pub remote: Option<Remote>,
     /// Bounds.
     pub limits: Limits,
     /// Who shares one.
@@ -277,6 +285,8 @@ impl SandboxSettings {
             env: self.env.clone(),
             secret_env: self.secret_env.clone(),
             network: self.network,
+            allow: self.allow.clone(),
+            remote: self.remote.clone(),
             limits: self.limits,
         }
     }

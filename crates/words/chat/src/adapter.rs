@@ -124,13 +124,13 @@ pub enum Preview {
 pub enum Activity {
     /// Thinking or writing.
     Typing,
-    /// A tool began. `id` pairs it with its end.
+    /// A tool began, or goes on: the same `id` again has a newer `detail`. `id` pairs it with its end.
     ToolBegan {
         /// The call.
         id: String,
         /// The tool.
         tool: String,
-        /// A line for the person: the command, the path.
+        /// For the person: the command or the path; in a second line the last thing that it said.
         detail: String,
     },
     /// A tool ended.

@@ -15,6 +15,6 @@ mod port;
 mod reply;
 
 pub use error::ModelError;
-pub use message::{Content, Message, Request, ToolCall, ToolSpec};
+pub use message::{Content, Message, Replay, ReplayBlock, Request, ToolCall, ToolSpec};
 pub use port::{Delta, DeltaSink, ModelPort};
 pub use reply::{Reply, StopReason, Usage};

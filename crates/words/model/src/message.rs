@@ -32,6 +32,26 @@ pub struct ToolCall {
     pub arguments: Result<Map<String, Value>, String>,
 }
 
+/// Reasoning that a provider demands back word for word, beside the calls that came of it. It is signed or sealed for one route, means
+/// nothing to another, and is no part of what was said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replay {
+    /// [`ModelPort::name`](crate::ModelPort::name) of the only route that may get it.
+    pub route: String,
+    /// In the order in which they came.
+    pub blocks: Vec<ReplayBlock>,
+}
+
+/// One piece of a [`Replay`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplayBlock {
+    /// The call (counted from 0) that it comes before or belongs to; `None`: the words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<usize>,
+    /// As the provider wrote it.
+    pub data: Value,
+}
+
 /// One message of the conversation, as the model sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
@@ -47,6 +67,9 @@ pub enum Message {
         text: String,
         /// Tools to run.
         calls: Vec<ToolCall>,
+        /// Reasoning that the route which answered wants back beside these calls.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        replay: Option<Replay>,
     },
     /// A tool's result.
     Tool {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ToolCall;
+use crate::{Replay, ToolCall};
 
 /// Why the model stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -50,4 +50,6 @@ pub struct Reply {
     pub stop: StopReason,
     /// What it cost; `None` where the provider did not say.
     pub usage: Option<Usage>,
+    /// What the same route wants back with these calls; `None` where it demands nothing.
+    pub replay: Option<Replay>,
 }

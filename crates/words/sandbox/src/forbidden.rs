@@ -181,6 +181,8 @@ mod tests {
             env: BTreeMap::new(),
             secret_env: BTreeMap::new(),
             network: Network::None,
+            allow: Vec::new(),
+            remote: None,
             limits: Limits::default(),
         };
         assert_eq!(

@@ -18,14 +18,18 @@ mod path;
 mod port;
 mod refusal;
 mod spec;
+mod standing;
+mod tail;
 
 pub use artifact::{ArtifactId, ArtifactRef, Taken};
 pub use blob::{Blob, BlobError, BlobReader, BlobStore, BlobWriter, ContentHash};
-pub use exec::{Exec, Exit, Output};
+pub use exec::{Ended, Exec, Exit, Output, Running, Start, Window};
 pub use forbidden::forbidden_place;
 pub use path::{PathError, SandboxPath};
 pub use port::{Entry, EntryKind, SandboxPort, Staged, WriteMode};
 pub use refusal::{Refusal, SandboxError, size_text};
-pub use spec::{Driver, Limits, Mount, MountMode, Network, SandboxSpec};
+pub use spec::{Destination, Driver, Limits, Mount, MountMode, Network, Remote, SandboxSpec};
+pub use standing::{Keeper, Logbook, Ran, Standing, State};
+pub use tail::HeadAndTail;
 
 pub use waybill::{Placement, SandboxKey};

@@ -5,8 +5,8 @@ use bytes::Bytes;
 use waybill::TurnScope;
 
 use crate::{
-    ArtifactRef, BlobReader, BlobStore, Exec, Output, Refusal, SandboxError, SandboxPath,
-    SandboxSpec,
+    ArtifactRef, BlobReader, BlobStore, Exec, Output, Refusal, Running, SandboxError, SandboxPath,
+    SandboxSpec, Start, forbidden_place,
 };
 
 /// What stands in a folder.
@@ -64,6 +64,18 @@ pub trait SandboxPort: Send + Sync {
         exec: Exec,
     ) -> Result<Output, SandboxError>;
 
+    /// Starts a command to stay with: for progress, for programs that ask, and for work that outlives its turn. It has no
+    /// time-out of its own; it ends with the gateway, or when what is returned is dropped.
+    ///
+    /// # Errors
+    /// [`SandboxError`] if it could not be started.
+    async fn start(
+        &self,
+        scope: &TurnScope,
+        spec: &SandboxSpec,
+        start: Start,
+    ) -> Result<Box<dyn Running>, SandboxError>;
+
     /// Reads up to `most` bytes of a regular file from `offset`, and tells the file's size.
     ///
     /// # Errors
@@ -115,6 +127,19 @@ pub trait SandboxPort: Send + Sync {
         blobs: &dyn BlobStore,
     ) -> Result<ArtifactRef, Refusal>;
 
+    /// Why nothing of a folder is sent, if that is so: its place, for [`Refusal::Forbidden`], or a sentence. `canonical` is the
+    /// folder as the sandbox's own kernel names it. A driver whose sandboxes see the machine's own files adds those.
+    async fn forbids_folder(
+        &self,
+        scope: &TurnScope,
+        spec: &SandboxSpec,
+        canonical: &str,
+    ) -> Option<String> {
+        let _of_any_turn = scope;
+        let secret = spec.secret_places();
+        forbidden_place(canonical, &secret.iter().collect::<Vec<_>>())
+    }
+
     /// Lays bytes read-only under [`SandboxPath::INBOX`], under a safe name made from `name` that nothing there has yet.
     ///
     /// # Errors
@@ -126,6 +151,12 @@ pub trait SandboxPort: Send + Sync {
         name: &str,
         bytes: Box<dyn BlobReader>,
     ) -> Result<Staged, SandboxError>;
+
+    /// Why the sandbox that somebody asked for is not there yet, where that takes long: an image that is fetched.
+    fn under_way(&self, spec: &SandboxSpec) -> Option<String> {
+        let _nothing_takes_long = spec;
+        None
+    }
 
     /// One sentence for `doctor` and the banner: which walls stand, or why there are none.
     async fn describe(&self) -> Result<String, SandboxError>;

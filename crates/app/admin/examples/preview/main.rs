@@ -6,6 +6,7 @@
     reason = "an example that can't set up its world should stop"
 )]
 
+mod computers;
 mod parcels;
 #[expect(dead_code, reason = "tests let it break, the preview does not")]
 #[path = "../../tests/it/shelf.rs"]
@@ -51,6 +52,7 @@ struct Standing;
 impl admin::StatusPort for Standing {
     fn status(&self) -> admin::Status {
         let model = |name: &str| admin::ProfileStatus {
+            walls: "Docker 28.2 (API 1.51): one container per sandbox, no capabilities".to_owned(),
             id: name.parse().unwrap(),
             model: "demo (scripted)".into(),
         };
@@ -313,6 +315,7 @@ async fn main() {
     };
     let shelf = Arc::new(shelf::Shelf::default());
     parcels::fill(&shelf, &blobs, chart(), SystemClock.now());
+    let computers = Arc::new(computers::Computers(SystemClock.now()));
     let options = admin::Options {
         web,
         visible,
@@ -330,6 +333,8 @@ async fn main() {
             card("work", "Knows the reports"),
         ],
         attachment_bytes: limit,
+        keepers: vec![computers.clone()],
+        logbook: computers,
         hosts: Vec::new(),
     };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:7790")

@@ -181,7 +181,13 @@ mod tests {
     use super::*;
 
     /// Routes for people's eyes alone. Everything else is for programs too.
-    const PAGES: [&str; 4] = ["/", "/assets/{build}/{*name}", "/outbox", "/outbox/{id}"];
+    const PAGES: [&str; 5] = [
+        "/",
+        "/assets/{build}/{*name}",
+        "/outbox",
+        "/outbox/{id}",
+        "/sandboxes",
+    ];
 
     fn references<'a>(value: &'a Value, found: &mut BTreeSet<&'a str>) {
         match value {

@@ -13,5 +13,5 @@ mod schemas;
 pub(crate) use document::serve;
 pub(crate) use operations::{
     Operation, act, create, describe, download, enter, events, health, leave, list, messages,
-    metrics, parcel, parcels, ready, say, status, upload,
+    metrics, parcel, parcels, ready, sandboxes, say, status, stop_sandbox, upload,
 };

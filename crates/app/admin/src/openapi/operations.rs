@@ -157,6 +157,38 @@ pub(crate) fn act() -> Operation {
     }
 }
 
+pub(crate) fn sandboxes() -> Operation {
+    let rows = json!({ "type": "array", "items": one("Sandbox") });
+    let away = json!({
+        "type": "array", "items": text(),
+        "description": "Why some may be missing: a sentence for each kind that could not be asked.",
+    });
+    let under_way = json!({
+        "type": "array",
+        "items": { "type": "string" },
+        "description": "What takes long just now, like an image that is fetched.",
+    });
+    let list = object(&json!({ "sandboxes": rows, "away": away, "under_way": under_way }));
+    let answers = vec![(200, data("What stands now.", &list))];
+    Operation::new(
+        "listSandboxes",
+        "The agents' sandboxes, and what runs in them.",
+        answers,
+    )
+}
+
+pub(crate) fn stop_sandbox() -> Operation {
+    let ended = object(&json!({ "stopped": text() }));
+    Operation {
+        refusals: vec![404, 409],
+        ..Operation::new(
+            "stopSandbox",
+            "Ends a sandbox with all that runs in it. Its workspace and its home stay; the next command makes it anew.",
+            vec![(200, data("It is ended.", &ended))],
+        )
+    }
+}
+
 pub(crate) fn describe() -> Operation {
     let answers = vec![(200, data("This.", &json!({ "type": "object" })))];
     Operation::new("describe", "This description.", answers)

@@ -84,6 +84,7 @@ fn and_maybe(mut object: Value, name: &str, schema: Value) -> Value {
 pub(crate) fn in_path(path: &str, name: &str) -> Value {
     let (schema, description) = match name {
         "id" if path.starts_with("/api/outbox/") => (message_id(), "The parcel."),
+        "id" if path.starts_with("/api/sandboxes/") => (text(), "The sandbox."),
         "id" => (text(), "The conversation."),
         "verb" => (
             choice(&Verb::ALL.map(Verb::name)),
@@ -129,6 +130,7 @@ pub(crate) fn all() -> Value {
             "failed": flag(),
         })),
         "Nothing": object(&json!({})),
+        "Sandbox": sandbox(),
         "Parcel": parcel(),
         "Part": part(),
         "Fault": fault(),
@@ -158,7 +160,10 @@ fn error() -> Value {
 }
 
 fn status() -> Value {
-    let profile = object(&json!({ "id": text(), "model": text() }));
+    let profile = object(&json!({
+        "id": text(), "model": text(),
+        "walls": told(text(), "Which walls its sandbox has; empty until that was looked at."),
+    }));
     let channel = object(&json!({ "name": text(), "kind": text(), "ok": flag(), "text": text() }));
     object(&json!({
         "ready": flag(), "profiles": many(&profile), "sandbox": text(), "channels": many(&channel),
@@ -213,6 +218,33 @@ fn activity() -> Value {
 /// When, as text: the outbox speaks as the command line does.
 fn instant() -> Value {
     json!({ "type": "string", "format": "date-time", "description": "RFC 3339, UTC." })
+}
+
+fn sandbox() -> Value {
+    let process = object(&json!({
+        "pid": whole(), "command": told(text(), "Not to be shown as markup."),
+    }));
+    let command = object(&json!({
+        "at": instant(),
+        "took": told(whole(), "Milliseconds."),
+        "command": told(text(), "Not to be shown as markup."),
+        "output": told(text(), "The end of what it said. Not to be shown as markup."),
+        "failed": flag(),
+    }));
+    object(&json!({
+        "id": text(),
+        "profile": told(maybe(text()), "`null` where nobody knows whose it is."),
+        "key": told(text(), "Which sandbox: `profile:…`, `session:…` or `task:…`."),
+        "driver": told(text(), "How it is made, as `tidings.toml` has it."),
+        "made_of": told(text(), "An image, a machine."),
+        "state": choice(&["running", "stopped"]),
+        "since": maybe(instant()),
+        "lease": told(maybe(instant()), "When it ends, if nobody uses it until then."),
+        "disk": told(maybe(whole()), "Bytes on the disk."),
+        "memory": told(maybe(whole()), "Bytes in use."),
+        "processes": many(&process),
+        "commands": told(many(&command), "The last ones, the oldest first; forgotten when the gateway stops."),
+    }))
 }
 
 fn parcel() -> Value {

@@ -14,4 +14,5 @@ mod wanted;
 
 pub(crate) use api::{act, list, show};
 pub(crate) use page::{all, one};
+pub(crate) use stamp::{Shown, Stamp};
 pub(crate) use wanted::MOST;

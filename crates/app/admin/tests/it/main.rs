@@ -9,10 +9,12 @@
 use tidings_admin as admin;
 
 mod access;
+mod computers;
 mod files;
 mod metrics;
 mod openapi;
 mod parcels;
+mod sandboxes;
 mod shelf;
 mod talk;
 mod world;

@@ -145,6 +145,8 @@ const FILES: &str = "/api/conversations/{id}/files";
 const OUTBOX: &str = "/api/outbox";
 const PARCEL: &str = "/api/outbox/{id}";
 const ACT: &str = "/api/outbox/{id}/{verb}";
+const SANDBOXES: &str = "/api/sandboxes";
+const STOP: &str = "/api/sandboxes/{id}/stop";
 const FILE: &str = "/files/{profile}/{hash}/{name}";
 
 /// Good and bad requests to every operation; events apart, for a stream does not end.
@@ -243,6 +245,11 @@ async fn tries(world: &World, cookie: &str) -> Vec<Try> {
         post(ACT, act("mark-sent?part=1"), 409),
         post(ACT, act("destroy"), 404),
         post(ACT, act("retry?part=x"), 400),
+        get(SANDBOXES, "/api/sandboxes".into(), 200),
+        post(STOP, Ask::post("/api/sandboxes/one/stop"), 200),
+        post(STOP, Ask::post("/api/sandboxes/stubborn/stop"), 409),
+        post(STOP, Ask::post("/api/sandboxes/none/stop"), 404),
+        post(STOP, Ask::post("/api/sandboxes/%FF/stop"), 400),
         get(FILE, url(&stored), 200),
         get(FILE, url(&plain), 200),
         Try {

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use crate::admin;
+use crate::computers::{Away, Computers, Log};
 use crate::shelf::Shelf;
 use async_trait::async_trait;
 use chat::{
@@ -63,6 +64,7 @@ impl admin::StatusPort for Standing {
         admin::Status {
             ready: true,
             profiles: vec![admin::ProfileStatus {
+                walls: "a <wall> of bricks".to_owned(),
                 id: profile(),
                 model: "demo".into(),
             }],
@@ -101,6 +103,7 @@ pub(crate) struct World {
     pub(crate) blobs: Arc<MemoryBlobs>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) shelf: Arc<Shelf>,
+    pub(crate) computers: Arc<Computers>,
     inbox: Arc<Inbox>,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinSet<()>,
@@ -114,6 +117,7 @@ impl World {
         let access = Arc::new(MemoryAccess::default());
         let clock = Arc::new(ManualClock::default());
         let shelf = Arc::new(Shelf::default());
+        let computers = Arc::new(Computers::default());
         let web = Web::new(
             chat_web::Options {
                 account: AccountId::parse("web").unwrap(),
@@ -148,6 +152,8 @@ impl World {
                 description: String::new(),
             }],
             attachment_bytes: LIMIT,
+            keepers: vec![Arc::new(Away), computers.clone()],
+            logbook: Arc::new(Log),
             hosts: Vec::new(),
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -167,6 +173,7 @@ impl World {
             blobs,
             clock,
             shelf,
+            computers,
             inbox,
             stop: Some(stop),
             serving,

@@ -6,7 +6,7 @@ mod act;
 mod list;
 mod paint;
 mod show;
-mod table;
+pub(crate) mod table;
 
 use anyhow::Context as _;
 use settings::Home;

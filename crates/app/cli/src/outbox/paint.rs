@@ -50,6 +50,21 @@ impl Paint {
         self.wrap("2", text)
     }
 
+    /// What works.
+    pub(crate) fn good(self, text: &str) -> String {
+        self.wrap("32", text)
+    }
+
+    /// What its owner should know.
+    pub(crate) fn care(self, text: &str) -> String {
+        self.wrap("33", text)
+    }
+
+    /// What does not work.
+    pub(crate) fn bad(self, text: &str) -> String {
+        self.wrap("31", text)
+    }
+
     fn wrap(self, code: &str, text: &str) -> String {
         match self {
             Self::Colours => format!("\u{1b}[{code}m{text}\u{1b}[0m"),

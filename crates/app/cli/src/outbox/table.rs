@@ -3,10 +3,10 @@
 use crate::printable::printable;
 
 /// Columns of the page.
-pub(super) const PAGE: usize = 100;
+pub(crate) const PAGE: usize = 100;
 
 /// The text made printable and cut to so many columns, with `…` where something is missing.
-pub(super) fn cut(text: &str, most: usize) -> String {
+pub(crate) fn cut(text: &str, most: usize) -> String {
     let text = printable(text);
     if width(&text) <= most {
         return text;
@@ -25,7 +25,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
 }
 
 /// The text, made printable, cut and filled up to so many columns.
-pub(super) fn cell(text: &str, wide: usize) -> String {
+pub(crate) fn cell(text: &str, wide: usize) -> String {
     let mut cell = cut(text, wide);
     let missing = wide.saturating_sub(width(&cell));
     cell.extend(std::iter::repeat_n(' ', missing));
@@ -33,7 +33,7 @@ pub(super) fn cell(text: &str, wide: usize) -> String {
 }
 
 /// Columns that the text takes on a terminal.
-pub(super) fn width(text: &str) -> usize {
+pub(crate) fn width(text: &str) -> usize {
     text.chars().map(columns).sum()
 }
 

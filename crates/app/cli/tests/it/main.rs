@@ -21,6 +21,7 @@ mod outside;
 mod page;
 mod producers_bytes;
 mod retention;
+mod sandboxes;
 mod streaming;
 mod turns;
 mod upgrade;

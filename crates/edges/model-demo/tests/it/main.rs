@@ -78,6 +78,7 @@ impl Talk {
         self.request.messages.push(Message::Assistant {
             text: reply.text.clone(),
             calls: reply.calls.clone(),
+            replay: None,
         });
         self.open = reply.calls.first().cloned();
         reply

@@ -6,8 +6,8 @@
 use model::ToolCall;
 use serde_json::{Map, Value};
 
-/// What is kept of arguments that can't be read, in characters.
-const KEPT_RAW: usize = 4000;
+use crate::answer::made_id;
+use crate::arguments;
 
 #[derive(Debug, Default)]
 struct Slot {
@@ -117,23 +117,14 @@ impl Calls {
     }
 
     pub(super) fn finish(self, stream: &str) -> Vec<ToolCall> {
-        let stream: String = stream
-            .chars()
-            .filter(|one| one.is_ascii_alphanumeric() || *one == '-')
-            .take(24)
-            .collect();
         let mut calls: Vec<ToolCall> = Vec::with_capacity(self.0.len());
         for (at, slot) in self.0.into_iter().enumerate() {
             let usable = !slot.id.is_empty() && calls.iter().all(|known| known.id != slot.id);
-            let id = if usable {
-                slot.id
-            } else {
-                format!("call_{stream}_{at}")
-            };
+            let id = if usable { slot.id } else { made_id(stream, at) };
             calls.push(ToolCall {
                 id,
                 name: slot.name,
-                arguments: arguments(&slot.arguments),
+                arguments: arguments::read(&slot.arguments),
             });
         }
         calls
@@ -142,31 +133,6 @@ impl Calls {
 
 fn is_whole(arguments: &str) -> bool {
     serde_json::from_str::<Map<String, Value>>(arguments).is_ok()
-}
-
-/// Nothing is repaired: brackets closed by guess would run what the model did not say.
-fn arguments(raw: &str) -> Result<Map<String, Value>, String> {
-    let text = raw.trim();
-    if text.is_empty() || text == "null" {
-        return Ok(Map::new());
-    }
-    // Some bridges put the empty arguments that a call began with before the real ones.
-    let text = text
-        .strip_prefix("{}")
-        .filter(|rest| rest.starts_with('{'))
-        .unwrap_or(text);
-    match serde_json::from_str(text) {
-        Ok(Value::Object(object)) => Ok(object),
-        // Encoded twice: the text of an object is still exactly that object.
-        Ok(Value::String(inner)) => serde_json::from_str(&inner).map_err(|_no_object| kept(raw)),
-        Ok(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_)) | Err(_) => {
-            Err(kept(raw))
-        }
-    }
-}
-
-fn kept(raw: &str) -> String {
-    raw.chars().take(KEPT_RAW).collect()
 }
 
 #[cfg(test)]

@@ -1,51 +1,24 @@
 //! A stream of chunks, put together into a reply.
 
-use model::{Delta, ModelError, Reply, StopReason, Usage};
+use model::{Delta, ModelError, Replay, ReplayBlock, Reply, StopReason, Usage};
 use net::sse::Event;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::calls::{Added, Calls};
+use super::messages::REASONING;
+use crate::answer::{Decode, Limits, Progress, text};
 use crate::failure::{Speaker, excerpt};
-
-/// What an answer may be at most.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Text, reasoning and arguments together, in bytes.
-    pub bytes: usize,
-    /// Tool calls.
-    pub calls: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            bytes: 4 << 20,
-            calls: 128,
-        }
-    }
-}
-
-/// How far a stream is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Progress {
-    /// Nothing of an answer has come yet.
-    Waiting,
-    /// It grows.
-    Growing,
-    /// A finish reason has come; usage and `[DONE]` may follow.
-    Finishing,
-    /// No more is needed: `[DONE]`, or an error.
-    Over,
-}
 
 /// Takes events, gives deltas, ends as a reply or an error.
 #[derive(Debug)]
 pub struct Decoder {
     speaker: Speaker,
+    route: String,
     limits: Limits,
     stream: String,
     text: String,
     reasoning: String,
+    wanted_back: String,
     refused: bool,
     calls: Calls,
     usage: Option<Usage>,
@@ -56,19 +29,21 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder; `provider` is named in errors.
+    /// A decoder for `PROVIDER/MODEL`.
     #[must_use]
-    pub fn new(provider: &str, limits: Limits) -> Self {
-        Self::of(Speaker::new(provider, None), limits)
+    pub fn new(route: &str, limits: Limits) -> Self {
+        Self::of(Speaker::of_route(route), route, limits)
     }
 
-    pub(crate) fn of(speaker: Speaker, limits: Limits) -> Self {
+    pub(crate) fn of(speaker: Speaker, route: &str, limits: Limits) -> Self {
         Self {
             speaker,
+            route: route.to_owned(),
             limits,
             stream: String::new(),
             text: String::new(),
             reasoning: String::new(),
+            wanted_back: String::new(),
             refused: false,
             calls: Calls::default(),
             usage: None,
@@ -77,82 +52,6 @@ impl Decoder {
             bytes: 0,
             error: None,
         }
-    }
-
-    /// How far it is.
-    #[must_use]
-    pub fn progress(&self) -> Progress {
-        self.progress
-    }
-
-    /// Takes an event. After [`Progress::Over`] nothing is taken.
-    pub fn feed(&mut self, event: &Event) -> Vec<Delta> {
-        let data = event.data.trim();
-        if self.progress == Progress::Over || data.is_empty() {
-            return Vec::new();
-        }
-        if data == "[DONE]" {
-            self.progress = Progress::Over;
-            return Vec::new();
-        }
-        match serde_json::from_str::<Value>(data) {
-            Ok(chunk) if event.kind == "error" && chunk.get("error").is_none() => {
-                self.fail(self.speaker.mid_stream(&chunk));
-                Vec::new()
-            }
-            Ok(chunk) => self.chunk(&chunk),
-            Err(_) => {
-                let cause = format!("it sent something that is no JSON: {}", excerpt(data));
-                self.fail(self.speaker.failed(cause));
-                Vec::new()
-            }
-        }
-    }
-
-    /// Takes a whole answer, from a server that does not stream.
-    pub fn feed_whole(&mut self, body: &str) -> Vec<Delta> {
-        let deltas = self.feed(&Event {
-            data: body.to_owned(),
-            ..Event::default()
-        });
-        if self.progress != Progress::Waiting {
-            self.progress = Progress::Over;
-        }
-        deltas
-    }
-
-    /// The stream ended by itself (was not cut).
-    ///
-    /// # Errors
-    /// What the provider said instead of an answer; [`ModelError::BrokeOff`] if there was no end marker.
-    pub fn finish(self) -> Result<Reply, ModelError> {
-        if let Some(error) = self.error {
-            return Err(error);
-        }
-        if self.progress != Progress::Over && self.finish.is_none() {
-            return Err(self
-                .speaker
-                .broke_off("it ended without its end marker".to_owned()));
-        }
-        let wants_tools = self.calls.len() > 0;
-        let stop = match self.finish.as_deref().unwrap_or_default() {
-            "length" | "max_tokens" | "model_length" | "max_output_tokens" => StopReason::Length,
-            "content_filter" | "refusal" | "safety" | "SAFETY" => StopReason::Refused,
-            _ if self.refused => StopReason::Refused,
-            _ if wants_tools => StopReason::ToolUse,
-            _ => StopReason::End,
-        };
-        let calls = match stop {
-            StopReason::ToolUse => self.calls.finish(&self.stream),
-            StopReason::End | StopReason::Length | StopReason::Refused => Vec::new(),
-        };
-        Ok(Reply {
-            text: self.text,
-            reasoning: self.reasoning,
-            calls,
-            stop,
-            usage: self.usage,
-        })
     }
 
     fn fail(&mut self, error: ModelError) {
@@ -232,7 +131,8 @@ impl Decoder {
 
     fn delta(&mut self, delta: &Value, deltas: &mut Vec<Delta>) {
         // Some servers say the same reasoning in both fields.
-        let reasoning = ["reasoning_content", "reasoning"]
+        self.wanted_back.push_str(text(delta, REASONING));
+        let reasoning = [REASONING, "reasoning"]
             .iter()
             .find_map(|field| delta.get(*field)?.as_str().filter(|text| !text.is_empty()));
         if let Some(piece) = reasoning {
@@ -308,6 +208,86 @@ impl Decoder {
             self.reasoning.push_str(piece);
             deltas.push(Delta::Reasoning(piece.to_owned()));
         }
+    }
+}
+
+impl Decode for Decoder {
+    fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    fn feed(&mut self, event: &Event) -> Vec<Delta> {
+        let data = event.data.trim();
+        if self.progress == Progress::Over || data.is_empty() {
+            return Vec::new();
+        }
+        if data == "[DONE]" {
+            self.progress = Progress::Over;
+            return Vec::new();
+        }
+        match serde_json::from_str::<Value>(data) {
+            Ok(chunk) if event.kind == "error" && chunk.get("error").is_none() => {
+                self.fail(self.speaker.mid_stream(&chunk));
+                Vec::new()
+            }
+            Ok(chunk) => self.chunk(&chunk),
+            Err(_) => {
+                let cause = format!("it sent something that is no JSON: {}", excerpt(data));
+                self.fail(self.speaker.failed(cause));
+                Vec::new()
+            }
+        }
+    }
+
+    fn feed_whole(&mut self, body: &str) -> Vec<Delta> {
+        let deltas = self.feed(&Event {
+            data: body.to_owned(),
+            ..Event::default()
+        });
+        if self.progress != Progress::Waiting {
+            self.progress = Progress::Over;
+        }
+        deltas
+    }
+
+    fn finish(self: Box<Self>) -> Result<Reply, ModelError> {
+        let whole = *self;
+        if let Some(error) = whole.error {
+            return Err(error);
+        }
+        if whole.progress != Progress::Over && whole.finish.is_none() {
+            return Err(whole
+                .speaker
+                .broke_off("it ended without its end marker".to_owned()));
+        }
+        let wants_tools = whole.calls.len() > 0;
+        let stop = match whole.finish.as_deref().unwrap_or_default() {
+            "length" | "max_tokens" | "model_length" | "max_output_tokens" => StopReason::Length,
+            "content_filter" | "refusal" | "safety" | "SAFETY" => StopReason::Refused,
+            _ if whole.refused => StopReason::Refused,
+            _ if wants_tools => StopReason::ToolUse,
+            _ => StopReason::End,
+        };
+        let calls = match stop {
+            StopReason::ToolUse => whole.calls.finish(&whole.stream),
+            StopReason::End | StopReason::Length | StopReason::Refused => Vec::new(),
+        };
+        let (route, wanted_back) = (whole.route, whole.wanted_back);
+        let replay = (!calls.is_empty() && !wanted_back.is_empty()).then(|| Replay {
+            route,
+            blocks: vec![ReplayBlock {
+                call: None,
+                data: json!({ REASONING: wanted_back }),
+            }],
+        });
+        Ok(Reply {
+            text: whole.text,
+            reasoning: whole.reasoning,
+            calls,
+            stop,
+            usage: whole.usage,
+            replay,
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 use model::{Request, ToolSpec};
 use serde_json::{Value, json};
 
-use super::transcript;
+use super::messages::messages;
 
 /// How hard a reasoning model may think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,12 +14,12 @@ pub enum Effort {
     None,
 }
 
-/// The body of a streaming request. Temperature and limits are left to the provider: several models refuse them.
+/// The body of a streaming request of `route` (`PROVIDER/MODEL`). Temperature and limits are left to the provider: several models refuse them.
 #[must_use]
-pub fn encode(request: &Request, model: &str, effort: Effort) -> Value {
+pub fn encode(request: &Request, route: &str, model: &str, effort: Effort) -> Value {
     let mut body = json!({
         "model": model,
-        "messages": transcript::messages(request),
+        "messages": messages(request, route),
         "stream": true,
         "stream_options": { "include_usage": true },
     });

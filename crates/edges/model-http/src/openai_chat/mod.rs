@@ -3,7 +3,7 @@
 mod calls;
 mod decode;
 mod encode;
-mod transcript;
+mod messages;
 
-pub use decode::{Decoder, Limits, Progress};
+pub use decode::Decoder;
 pub use encode::{Effort, encode};

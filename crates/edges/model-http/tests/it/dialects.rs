@@ -4,7 +4,8 @@ use model::{Delta, ModelError, Reply, StopReason, ToolCall, Usage};
 use net::sse;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use tidings_model_http::openai_chat::{Decoder, Limits, Progress};
+use tidings_model_http::openai_chat::Decoder;
+use tidings_model_http::{Decode as _, Limits, Progress};
 
 fn limits() -> Limits {
     Limits {
@@ -25,7 +26,7 @@ fn decode(pieces: &[&[u8]]) -> (Vec<Delta>, Result<Reply, ModelError>) {
     if let Some(last) = events.finish().unwrap() {
         deltas.extend(decoder.feed(&last));
     }
-    (deltas, decoder.finish())
+    (deltas, Box::new(decoder).finish())
 }
 
 fn reply(stream: &str) -> Result<Reply, ModelError> {
@@ -86,6 +87,7 @@ fn said(text: &str, stop: StopReason) -> Reply {
         calls: Vec::new(),
         stop,
         usage: None,
+        replay: None,
     }
 }
 
@@ -245,6 +247,26 @@ fn reasoning_is_never_the_answer() {
 }
 
 #[test]
+fn reasoning_that_servers_demand_back_is_kept_beside_calls_alone() {
+    let call = json!({ "tool_calls": [{ "index": 0, "id": "a", "function": { "name": "x", "arguments": "{}" } }] });
+    let kept = |field: &str, then: &Value| {
+        let stream = events([
+            delta(json!({ field: "h" })),
+            delta(json!({ field: "m" })),
+            delta(then.clone()),
+            finish("stop"),
+        ]);
+        reply(&(stream + DONE)).unwrap().replay
+    };
+    let replay = kept("reasoning_content", &call).unwrap();
+    assert_eq!(replay.route, "acme");
+    let data: Vec<&Value> = replay.blocks.iter().map(|block| &block.data).collect();
+    assert_eq!(data, [&json!({ "reasoning_content": "hm" })]);
+    assert_eq!(kept("reasoning", &call), None);
+    assert_eq!(kept("reasoning_content", &json!({ "content": "Hi" })), None);
+}
+
+#[test]
 fn a_refusal_is_told() {
     let stream = events([delta(json!({ "refusal": "I can't." })), finish("stop")]) + DONE;
     assert_eq!(reply(&stream), Ok(said("I can't.", StopReason::Refused)));
@@ -376,9 +398,12 @@ fn a_whole_answer_is_an_answer() {
         [Delta::Text("Hi".to_owned())]
     );
     assert_eq!(decoder.progress(), Progress::Over);
-    assert_eq!(decoder.finish(), Ok(said("Hi", StopReason::End)));
+    assert_eq!(Box::new(decoder).finish(), Ok(said("Hi", StopReason::End)));
     let empty = Decoder::new("acme", limits());
-    assert!(matches!(empty.finish(), Err(ModelError::BrokeOff { .. })));
+    assert!(matches!(
+        Box::new(empty).finish(),
+        Err(ModelError::BrokeOff { .. })
+    ));
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -427,13 +452,13 @@ proptest! {
         for chunk in chunks.iter().chain(&fragments.into_iter().map(|one| delta(json!({ "tool_calls": [one] }))).collect::<Vec<_>>()) {
             decoder.feed(&sse::Event { data: chunk.to_string(), ..sse::Event::default() });
         }
-        drop(decoder.finish());
+        drop(Box::new(decoder).finish());
     }
 
     #[test]
     fn no_bytes_are_too_odd(data in ".{0,60}", kind in "(error)?") {
         let mut decoder = Decoder::new("acme", limits());
         decoder.feed(&sse::Event { data, kind, id: None });
-        drop(decoder.finish());
+        drop(Box::new(decoder).finish());
     }
 }

@@ -1,11 +1,13 @@
 use net::{Client, Options};
 use testkit::model_server::ModelServer;
+use tidings_model_http::Api;
 use tidings_model_http::discover::{Candidate, probe};
 use tokio::net::TcpListener;
 
 fn candidate(provider: &str, base_url: &str) -> Candidate {
     Candidate {
         provider: provider.to_owned(),
+        api: Api::OpenaiChat,
         base_url: base_url.to_owned(),
     }
 }

@@ -6,6 +6,13 @@
     reason = "a test that can't set up its world should stop"
 )]
 
+mod anthropic;
 mod dialects;
 mod discovery;
+mod exchange;
+mod gemini;
+mod kit;
+mod ollama;
+mod openai_responses;
+mod server;
 mod transport;

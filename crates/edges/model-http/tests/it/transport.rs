@@ -89,6 +89,7 @@ async fn an_answer_arrives_piece_by_piece() {
             cached: 0,
             output: 2,
         }),
+        replay: None,
     };
     assert_eq!(answer, Ok(expected));
     let recorded = server.requests().remove(0);

@@ -145,7 +145,7 @@ async fn the_container_is_walled_and_labelled_and_holds_no_secret() {
             "{{index .Config.Labels \"tidings.sandbox\"}}",
             "profile:work",
         ),
-        ("{{index .Config.Labels \"tidings.lease\"}}", "1767225600"),
+        ("{{index .Config.Labels \"tidings.lease\"}}", "1767229200"),
     ] {
         assert_eq!(look(format), expected, "{format}");
     }
@@ -162,7 +162,7 @@ async fn the_container_is_walled_and_labelled_and_holds_no_secret() {
 }
 
 #[tokio::test]
-async fn each_profile_gets_its_own_mounts_and_no_others() {
+async fn two_profiles_in_turn_never_mix_mounts_environment_or_labels() {
     let bench = bench().await;
     let folder = |name: &str| {
         let host = bench.mounts.path().join(name);
@@ -173,26 +173,30 @@ async fn each_profile_gets_its_own_mounts_and_no_others() {
             at: path("/data"),
             mode: MountMode::Rw,
         });
+        spec.env.insert("WHOSE".to_owned(), name.to_owned());
         spec
     };
     let (for_a, for_b) = (folder("of-a"), folder("of-b"));
-    for round in 0..2 {
+    for round in 0..50 {
         for (profile, spec) in [("a", &for_a), ("b", &for_b)] {
             let command = exec(&format!(
-                "echo {profile}{round} >> /data/log; cat /data/log"
+                "echo {profile}{round} >> /data/log; grep -vc ^{profile} /data/log; cat /data/log; echo $WHOSE"
             ));
             let output = bench
                 .port
                 .exec(&bench.scope(profile), spec, command)
                 .await
                 .unwrap();
+            let said = text(&output);
             assert!(
-                text(&output).starts_with(&format!("{profile}0\n")),
-                "{output:?}"
+                said.starts_with(&format!("0\n{profile}0\n"))
+                    && said.ends_with(&format!("of-{profile}\n")),
+                "{said}"
             );
             assert_eq!(output.note, None);
         }
     }
+    assert_eq!(bench.world.containers().len(), 2);
     for id in bench.world.containers() {
         let mounts = docker(&[
             "inspect",
@@ -253,7 +257,8 @@ async fn a_fork_bomb_ends_with_its_time() {
     // It may have needed the container's death; the next command finds it alive and alone.
     // On a busy machine the last of the bomb need a moment to be gone.
     loop {
-        let left = bench.say("ls -d /proc/[0-9]* | wc -l").await;
+        let output = bench.run("ls -d /proc/[0-9]* | wc -l").await;
+        let left = text(&output);
         if left.trim().parse::<u32>().is_ok_and(|left| left < 10) {
             break;
         }

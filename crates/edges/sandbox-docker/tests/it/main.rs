@@ -9,7 +9,14 @@
 )]
 
 mod away;
+mod keeping;
+mod leftovers;
 mod life;
+mod loss;
+mod networks;
+mod running;
+mod together;
+mod way_out;
 mod world;
 
 conformance::sandbox!(crate::world::World);

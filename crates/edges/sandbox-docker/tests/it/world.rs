@@ -19,13 +19,17 @@ static WORLDS: AtomicU32 = AtomicU32::new(0);
 pub(crate) struct World {
     pub(crate) install: String,
     pub(crate) driver: DockerSandbox,
+    pub(crate) clock: Arc<ManualClock>,
     home: TempDir,
     image: String,
 }
 
 impl World {
     pub(crate) fn options(&self) -> Options {
-        options(&self.install, self.home.path(), None)
+        Options {
+            clock: self.clock.clone(),
+            ..options(&self.install, self.home.path(), None)
+        }
     }
 }
 
@@ -35,6 +39,8 @@ pub(crate) fn options(install: &str, home: &Path, socket: Option<String>) -> Opt
         socket,
         folders: Folders::new(HostPath::new(home.join("profiles"))),
         clock: Arc::new(ManualClock::default()),
+        egress: None,
+        beside: false,
     }
 }
 
@@ -48,10 +54,15 @@ impl SandboxWorld for World {
         let number = WORLDS.fetch_add(1, Ordering::SeqCst);
         let install = format!("test-{}-{number}", std::process::id());
         let home = tempfile::tempdir().unwrap();
-        let driver = DockerSandbox::new(options(&install, home.path(), None));
+        let clock = Arc::new(ManualClock::default());
+        let driver = DockerSandbox::new(Options {
+            clock: clock.clone(),
+            ..options(&install, home.path(), None)
+        });
         let world = Self {
             install,
             driver,
+            clock,
             home,
             image,
         };
@@ -76,6 +87,8 @@ impl SandboxWorld for World {
             env: BTreeMap::new(),
             secret_env: BTreeMap::new(),
             network: Network::None,
+            allow: Vec::new(),
+            remote: None,
             limits: Limits::default(),
         }
     }
@@ -95,9 +108,26 @@ impl World {
             .collect()
     }
 
+    /// Names of this world's networks.
+    pub(crate) fn networks(&self) -> Vec<String> {
+        let label = format!("label=tidings.install={}", self.install);
+        docker(&["network", "ls", "--filter", &label, "--format", "{{.Name}}"])
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// The number that this machine gives to a container's first process.
+    pub(crate) fn pid(id: &str) -> String {
+        docker(&["inspect", "--format", "{{.State.Pid}}", id])
+    }
+
     fn sweep(&self) {
         for id in self.containers() {
             docker(&["rm", "--force", "--volumes", &id]);
+        }
+        for id in self.networks() {
+            docker(&["network", "rm", &id]);
         }
     }
 }

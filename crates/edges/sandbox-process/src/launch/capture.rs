@@ -9,7 +9,8 @@ use sandbox::{SandboxPath, forbidden_place};
 
 use super::Stop;
 use super::files::find;
-use crate::plan::{Access, Bind, Refused, Report};
+use crate::plan::{Bind, Refused, Report};
+use crate::view::of_the_machine;
 
 /// Names beside a missing one that are looked at, and that are told.
 const LOOKED_AT: usize = 10_000;
@@ -101,25 +102,6 @@ fn refused(error: &io::Error, path: &str) -> Refusal {
         ErrorKind::PermissionDenied => Refused::Unreadable,
         _ => Refused::Unstable,
     })
-}
-
-/// The place of a file that is neither the sandbox's own nor shown by the owner: a program of the machine.
-fn of_the_machine(place: &Path, binds: &[Bind]) -> Option<String> {
-    let shown = binds
-        .iter()
-        .filter(|bind| place.starts_with(&bind.at))
-        .max_by_key(|bind| bind.at.len());
-    match shown.map(|bind| (bind.access, &bind.at)) {
-        Some((Access::Read | Access::Write, _)) => None,
-        Some((Access::Secret, at)) => Some(at.clone()),
-        None => {
-            let first = place.components().nth(1);
-            Some(first.map_or_else(
-                || "/".to_owned(),
-                |part| format!("/{}", part.as_os_str().to_string_lossy()),
-            ))
-        }
-    }
 }
 
 /// What a person or a model may have meant.

@@ -3,7 +3,8 @@
 use rustix::process::{DumpableBehavior, Signal};
 
 use super::{
-    Stop, Unbuffered, capture, command, files, limits, loopback, mounts, proc, report, walls,
+    Stop, Unbuffered, capture, command, egress, files, gateway, limits, loopback, mounts, proc,
+    report, walls,
 };
 use crate::Protections;
 use crate::plan::{Inner, Report, Work, unframe};
@@ -15,7 +16,7 @@ pub(super) fn run() -> Result<i32, Stop> {
     let failed = |what: &str, error: rustix::io::Errno| Stop::Failed(format!("{what}: {error}"));
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| failed("the sandbox can't be tied to the gateway", error))?;
-    watch_gateway()?;
+    let window = gateway::watch()?;
     // Commands run as the same user; they must not look into this process, which knows the plan and speaks to the driver.
     rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|error| failed("the sandbox's first process can't be hidden", error))?;
@@ -39,20 +40,39 @@ pub(super) fn run() -> Result<i32, Stop> {
         proc_standing()
     })?;
     standing.mount_namespace = true;
-    if !plan.host_network {
-        // Without it, programs that talk to themselves over 127.0.0.1 fail; nothing else depends on it.
-        loopback::up().unwrap_or_default();
-    }
+    let proxy = network(&plan)?;
     if matches!(plan.work, Work::ClearTemporary) {
         // Before the rights go: what a command made unreadable must go too.
         files::clear(TEMPORARY);
     }
     standing.process_limit |= limits::set(&plan, standing.runs_as_root)?;
     walls::raise(&plan, &mut standing)?;
-    work(plan, standing)
+    work(plan, standing, proxy, &window)
 }
 
-fn work(plan: Inner, standing: Protections) -> Result<i32, Stop> {
+/// Turns the loopback on, and hands a listener over if one is wanted; says on which port it listens.
+fn network(plan: &Inner) -> Result<Option<u16>, Stop> {
+    let is_up = plan.host_network || loopback::up().is_ok();
+    let wanted = matches!(plan.work, Work::Exec { egress: true, .. });
+    if wanted && is_up {
+        return egress::hand_over().map(Some);
+    }
+    if wanted {
+        return Err(Stop::Failed(
+            "the sandbox has no loopback on this machine, so its egress proxy can't be reached"
+                .to_owned(),
+        ));
+    }
+    // Without it, programs that talk to themselves over 127.0.0.1 fail; nothing else depends on it.
+    Ok(None)
+}
+
+fn work(
+    plan: Inner,
+    standing: Protections,
+    proxy: Option<u16>,
+    window: &gateway::Window,
+) -> Result<i32, Stop> {
     let done = match plan.work {
         Work::Probe => Report::Standing(standing),
         Work::ClearTemporary => Report::Cleared,
@@ -60,7 +80,18 @@ fn work(plan: Inner, standing: Protections) -> Result<i32, Stop> {
             command,
             directory,
             env,
-        } => return command::run(&command, &directory, env),
+            terminal,
+            egress: _,
+        } => {
+            let wanted = command::Wanted {
+                command,
+                directory,
+                env,
+                proxy,
+                terminal,
+            };
+            return command::run(wanted, window);
+        }
         Work::Read { path, offset, most } => files::read(&path, offset, most)?,
         Work::Write {
             path,
@@ -76,30 +107,6 @@ fn work(plan: Inner, standing: Protections) -> Result<i32, Stop> {
     };
     report(&done);
     Ok(0)
-}
-
-/// Ends all if the gateway goes: then nobody holds the other end of standard error.
-fn watch_gateway() -> Result<(), Stop> {
-    use std::os::fd::AsFd as _;
-
-    use rustix::event::{PollFd, PollFlags, poll};
-
-    std::thread::Builder::new()
-        .stack_size(64 << 10)
-        .spawn(|| {
-            let gateway = std::io::stderr();
-            loop {
-                let mut watched = [PollFd::from_borrowed_fd(
-                    gateway.as_fd(),
-                    PollFlags::empty(),
-                )];
-                if poll(&mut watched, None) != Err(rustix::io::Errno::INTR) {
-                    std::process::exit(125);
-                }
-            }
-        })
-        .map(drop)
-        .map_err(|source| Stop::Failed(format!("the gateway can't be watched: {source}")))
 }
 
 /// Who the sandbox's user 0 is on the machine.

@@ -12,16 +12,21 @@ const NICE: i32 = 5;
 /// bound would fall on it.
 const COUNTED_APART: (u32, u32) = (5, 14);
 
+/// Process 1's own: it watches the gateway, and carries what goes in and out of a terminal.
+const THREADS: u64 = 4;
+
 /// Sets them; says whether the number of processes is bounded by them. The machine's root is never bounded that way.
 pub(super) fn set(plan: &Inner, runs_as_root: bool) -> Result<bool, Stop> {
     bound(Resource::RLIMIT_CORE, 0)?;
     bound(Resource::RLIMIT_NOFILE, OPEN_FILES)?;
-    // Not the address space: runtimes reserve many times what they ever touch.
-    bound(Resource::RLIMIT_DATA, plan.memory)?;
+    if let Some(memory) = plan.memory {
+        // Not the address space: runtimes reserve many times what they ever touch.
+        bound(Resource::RLIMIT_DATA, memory)?;
+    }
     let counted = proc::kernel() >= Some(COUNTED_APART);
     if counted {
-        // Process 1 and its two threads are among them.
-        bound(Resource::RLIMIT_NPROC, u64::from(plan.pids) + 2)?;
+        // Process 1 and its threads are among them.
+        bound(Resource::RLIMIT_NPROC, u64::from(plan.pids) + THREADS)?;
     }
     // Where memory or time grow short, the gateway comes first. A kernel that refuses keeps its own order.
     std::fs::write("/proc/self/oom_score_adj", "1000").unwrap_or_default();

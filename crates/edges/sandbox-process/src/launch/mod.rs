@@ -6,7 +6,9 @@
 mod capture;
 mod command;
 mod devices;
+mod egress;
 mod files;
+mod gateway;
 mod inner;
 mod limits;
 mod loopback;
@@ -15,6 +17,7 @@ mod outer;
 mod proc;
 mod seccomp;
 mod system;
+mod terminal;
 mod walls;
 
 use std::io::{self, Write as _};

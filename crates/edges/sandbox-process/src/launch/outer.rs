@@ -1,9 +1,13 @@
 //! The first stage: enters the namespaces and starts the second.
 
 use std::fs;
-use std::process::{Command, Stdio};
+use std::io;
+use std::os::fd::AsFd as _;
+use std::process::{Child, Command, Stdio};
 
 use nix::sched::{CloneFlags, unshare};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::{INNER, Stop, Unbuffered};
 use crate::plan::{Outer, unframe};
@@ -15,17 +19,48 @@ pub(super) fn run(arguments: &[String]) -> Result<i32, Stop> {
     // An ordinary user may not drop its groups; they give nothing inside, where only shown folders exist.
     nix::unistd::setgroups(&[]).unwrap_or_default();
     enter(plan.host_network)?;
-    // Process 1 ends with this one, and watches the gateway itself; here is nothing to do but to wait for it.
-    let status = Command::new("/proc/self/exe")
+    let mut inner = Command::new("/proc/self/exe")
         .args(arguments)
         .arg(INNER)
         .env_clear()
         .stdin(Stdio::inherit())
         .stdout(Stdio::inherit())
         .stderr(Stdio::inherit())
-        .status()
+        .spawn()
         .map_err(Stop::floor("process namespace"))?;
+    watch(&inner)?;
+    // The kernel tells of process 1's end only when all in its namespace have ended: whoever sees this stage end knows it too.
+    let status = inner.wait().map_err(Stop::floor("process namespace"))?;
     Ok(status.code().unwrap_or(125))
+}
+
+/// Returns when process 1 has ended, and kills it if the gateway goes, or wants that, first.
+fn watch(inner: &Child) -> Result<(), Stop> {
+    let failed = |error: rustix::io::Errno| {
+        Stop::Failed(format!(
+            "the sandbox's first process can't be watched: {error}"
+        ))
+    };
+    let process = pidfd_open(Pid::from_child(inner), PidfdFlags::empty()).map_err(failed)?;
+    let gateway = io::stderr();
+    loop {
+        let mut watched = [
+            PollFd::from_borrowed_fd(process.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(gateway.as_fd(), PollFlags::empty()),
+        ];
+        match poll(&mut watched, None) {
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => return Err(failed(error)),
+        }
+        let [process_tells, gateway_tells] = &watched;
+        if !process_tells.revents().is_empty() {
+            return Ok(());
+        }
+        if !gateway_tells.revents().is_empty() {
+            return pidfd_send_signal(&process, Signal::KILL).map_err(failed);
+        }
+    }
 }
 
 /// Whatever the gateway was started with and forgot to close must not reach a command.

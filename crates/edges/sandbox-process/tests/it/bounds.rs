@@ -1,6 +1,8 @@
 //! What is bounded, and what ends.
 
 use std::io::Write as _;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -9,7 +11,8 @@ use conformance::sandbox::bench::{PATIENCE, eventually, exec, path};
 use conformance::sandbox::{Bench, SandboxWorld as _};
 use sandbox::{Exec, Exit, SandboxError, SandboxPort as _};
 
-use crate::world::{LAUNCHER, World, driver, has_python, spec};
+use crate::groups::groups_of_this_process;
+use crate::world::{LAUNCHER, World, driver, has_python, marked, spec, start};
 
 type Here = Bench<World>;
 
@@ -59,8 +62,9 @@ async fn a_command_that_wants_more_memory_than_it_may_have_fails_alone() {
     let output = bench
         .run("/usr/bin/python3 -c \"b = bytearray(512 << 20)\"")
         .await;
+    // A control group lets the kernel end it; without one it is told that there is no more.
     assert!(
-        matches!(output.exit, Exit::Code(code) if code != 0),
+        output.exit == Exit::OutOfMemory || matches!(output.exit, Exit::Code(code) if code != 0),
         "{output:?}"
     );
     bench
@@ -68,41 +72,78 @@ async fn a_command_that_wants_more_memory_than_it_may_have_fails_alone() {
         .await;
 }
 
+/// A disk of 64 MB, as long as a test needs it.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn mount() -> Option<Self> {
+        let disk = Self(tempfile::tempdir().unwrap());
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=64m,mode=0700", "none"])
+            .arg(disk.0.path())
+            .status()
+            .is_ok_and(|status| status.success());
+        if !mounted {
+            println!("skipped: only root can make a small disk");
+        }
+        mounted.then_some(disk)
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        Command::new("umount").arg(self.0.path()).status().unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_command_that_fills_the_disk_is_ended_and_told_why() {
-    let home = tempfile::tempdir().unwrap();
-    let mount = |arguments: &[&str]| {
-        Command::new("mount")
-            .args(arguments)
-            .arg(home.path())
-            .status()
-            .is_ok_and(|status| status.success())
-    };
-    if !mount(&["-t", "tmpfs", "-o", "size=64m,mode=0700", "none"]) {
-        println!("only root can make a small disk");
+    let Some(disk) = SmallDisk::mount() else {
         return;
-    }
+    };
     let bench = Here::build().await;
-    let small = driver(home.path(), &[LAUNCHER]);
+    let small = driver(disk.0.path(), &[LAUNCHER]);
     let output = small
         .exec(
             &bench.scope("work"),
             &spec(),
             exec("yes > fill; sleep 1000"),
         )
-        .await;
-    let again = small
-        .exec(&bench.scope("work"), &spec(), exec("rm fill; echo room"))
-        .await;
-    Command::new("umount").arg(home.path()).status().unwrap();
-    let output = output.unwrap();
+        .await
+        .unwrap();
     assert_eq!(output.exit, Exit::Code(137));
     assert!(output.note.unwrap().contains("filled the disk"));
-    let again = again.unwrap();
+    let again = small
+        .exec(&bench.scope("work"), &spec(), exec("rm fill; echo room"))
+        .await
+        .unwrap();
     assert_eq!(
         (again.exit, again.bytes.as_slice(), again.note),
         (Exit::Code(0), b"room\n".as_slice(), None)
     );
+}
+
+#[tokio::test]
+async fn a_command_in_the_background_that_fills_the_disk_is_ended_though_nobody_listens() {
+    let Some(disk) = SmallDisk::mount() else {
+        return;
+    };
+    let bench = Here::build().await;
+    let small = driver(disk.0.path(), &[LAUNCHER]);
+    let running = small
+        .start(
+            &bench.scope("work"),
+            &spec(),
+            start("yes > fill; sleep 1000"),
+        )
+        .await
+        .unwrap();
+    let ended = tokio::time::timeout(PATIENCE, running.ended())
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(ended.exit, Exit::Code(137));
+    assert!(ended.note.unwrap().contains("filled the disk"));
 }
 
 #[tokio::test]
@@ -195,20 +236,36 @@ async fn a_hundred_commands_leave_no_process() {
             .unwrap();
     }
     println!("one command takes {:?}", started.elapsed() / 100);
-    eventually(PATIENCE, "no launcher is left", async || {
-        let lines = std::fs::read_dir("/proc")
-            .unwrap()
-            .flatten()
-            .map(|entry| entry.path().join("cmdline"));
-        !lines
-            .map(|path| std::fs::read(path).unwrap_or_default())
-            .any(|line| String::from_utf8_lossy(&line).contains(mark))
-    })
-    .await;
+    eventually(PATIENCE, "no launcher is left", async || marked(mark) == 0).await;
 }
 
-/// A launcher at work as the gateway starts it, but by hand: a loop that writes `/workspace/beat`.
-fn beating(home: &Path) -> Child {
+#[tokio::test]
+async fn fifty_time_outs_in_a_row_leave_no_process_and_no_group() {
+    let home = tempfile::tempdir().unwrap();
+    let mark = "the-launcher-of-fifty-time-outs";
+    let port = driver(home.path(), &[LAUNCHER, mark]);
+    let bench = Here::build().await;
+    let scope = bench.scope("work");
+    port.exec(&scope, &spec(), exec("true")).await.unwrap();
+    let groups = groups_of_this_process();
+    let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let before = descriptors();
+    for _ in 0..50 {
+        let command = Exec {
+            timeout: Duration::from_millis(100),
+            ..exec("env -i setsid sh -c 'while :; do sleep 1; done' >/dev/null 2>&1 & sleep 1000")
+        };
+        let output = port.exec(&scope, &spec(), command).await.unwrap();
+        assert_eq!(output.exit, Exit::TimedOut);
+        // The answer comes when all are gone, not soon after.
+        assert_eq!(marked(mark), 0);
+    }
+    assert_eq!(descriptors(), before, "descriptors of the gateway");
+    assert_eq!(groups_of_this_process(), groups);
+}
+
+/// A launcher at work as the gateway starts it, but by hand: a loop that writes `/workspace/beat`. The gateway's end of it too.
+fn beating(home: &Path) -> (Child, UnixStream) {
     let frame = |plan: &str| {
         let mut framed = u32::try_from(plan.len()).unwrap().to_be_bytes().to_vec();
         framed.extend_from_slice(plan.as_bytes());
@@ -217,15 +274,16 @@ fn beating(home: &Path) -> Child {
     let inner = format!(
         r#"{{"host_network":false,"memory":1000000000,"pids":50,
         "binds":[{{"source":"{}","at":"/workspace","access":"Write"}}],
-        "work":{{"Exec":{{"directory":"/workspace","env":[],
+        "work":{{"Exec":{{"directory":"/workspace","env":[],"terminal":null,"egress":false,
         "command":"(setsid sh -c 'while :; do date +%N > next; mv next beat; done' &); sleep 1000"}}}}}}"#,
         home.display()
     );
+    let (gateway, launcher) = UnixStream::pair().unwrap();
     let mut child = Command::new(LAUNCHER)
         .arg("outer")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
+        .stderr(Stdio::from(OwnedFd::from(launcher)))
         .spawn()
         .unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -233,7 +291,7 @@ fn beating(home: &Path) -> Child {
         .write_all(&frame(r#"{"host_network":false}"#))
         .unwrap();
     stdin.write_all(&frame(&inner)).unwrap();
-    child
+    (child, gateway)
 }
 
 fn beat(home: &Path) -> Option<String> {
@@ -263,10 +321,10 @@ async fn ends(home: &Path) {
 #[tokio::test]
 async fn a_gateway_that_is_killed_takes_its_commands_with_it() {
     let home = tempfile::tempdir().unwrap();
-    let mut child = beating(home.path());
+    let (mut child, gateway) = beating(home.path());
     begins(home.path()).await;
-    // All that the launcher can notice of it: nobody holds the other end of its pipes.
-    drop(child.stderr.take());
+    // All that the launcher can notice of it: nobody holds the other end any more.
+    drop(gateway);
     ends(home.path()).await;
     child.wait().unwrap();
 }
@@ -274,7 +332,7 @@ async fn a_gateway_that_is_killed_takes_its_commands_with_it() {
 #[tokio::test]
 async fn a_first_stage_that_is_killed_takes_the_second_with_it() {
     let home = tempfile::tempdir().unwrap();
-    let mut child = beating(home.path());
+    let (mut child, _gateway) = beating(home.path());
     begins(home.path()).await;
     child.kill().unwrap();
     child.wait().unwrap();

@@ -9,7 +9,13 @@
 
 mod attacks;
 mod bounds;
+mod captures;
+mod egress;
+mod escapes;
+mod groups;
+mod keeping;
 mod newcomer;
+mod stayed;
 mod world;
 
 use world::World;

@@ -8,7 +8,7 @@ use conformance::sandbox::{Bench, SandboxWorld as _};
 use sandbox::{Driver, Exit, Refusal, SandboxError, SandboxPort as _};
 use testkit::blobs::MemoryBlobs;
 
-use crate::world::{LAUNCHER, World, driver, spec};
+use crate::world::{LAUNCHER, World, driver, heard, spec, start};
 
 type Here = Bench<World>;
 
@@ -70,7 +70,7 @@ async fn without_user_namespaces_one_sentence_says_what_to_do_and_nothing_runs()
 #[tokio::test]
 async fn a_sandbox_of_another_driver_is_refused_and_not_run_here() {
     let bench = Here::build().await;
-    for other in [Driver::Docker, Driver::Host] {
+    for other in [Driver::Docker, Driver::Ssh, Driver::Host] {
         let mut spec = spec();
         spec.driver = other;
         let error = bench
@@ -159,6 +159,16 @@ async fn an_ordinary_user_gets_the_same_walls() {
         text.split_whitespace().collect::<Vec<_>>(),
         ["0", "0", "65534", "1"]
     );
+    let terminal = sandbox::Start {
+        terminal: Some(sandbox::Window {
+            rows: 24,
+            columns: 80,
+        }),
+        ..start("tty; stty size > /dev/tty")
+    };
+    let mut running = driver.start(&scope, &spec(), terminal).await.unwrap();
+    let said = heard(running.as_mut(), None).await;
+    assert_eq!(said, "/dev/pts/0\r\n24 80\r\n");
     let mut crowded = spec();
     crowded.limits.pids = 20;
     let command = "for i in $(seq 500); do sleep 30 & echo $i > count; done";

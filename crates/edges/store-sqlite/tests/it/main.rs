@@ -15,6 +15,7 @@ mod fence;
 mod gathered;
 mod generations;
 mod guards;
+mod last_words;
 mod letting_go;
 mod moving;
 mod mutants;

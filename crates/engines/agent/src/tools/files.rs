@@ -1,17 +1,31 @@
 //! `read_file`, `write_file`, `edit_file`, `list_files`.
 
-use sandbox::{EntryKind, SandboxPath, WriteMode, size_text};
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use sandbox::{Entry, EntryKind, SandboxPath, WriteMode, size_text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Bench, read};
+use super::lines::Lines;
+use super::{Bench, path, read};
 
-/// Bytes that `read_file` looks at.
-const READ: usize = 1 << 20;
-/// Lines that it shows unless told otherwise.
+/// Bytes of a file that are looked at in one go.
+const WINDOW: usize = 1 << 20;
+/// The same further on, where lines are looked for that lie far inside.
+const FARTHER: usize = 16 << 20;
+/// Bytes of a file that `read_file` goes through to find its lines.
+const FARTHEST: u64 = 100 << 20;
+/// Largest file that `edit_file` changes.
+const EDITED: u64 = 10 << 20;
+/// Lines that `read_file` shows unless told otherwise.
 const LINES: usize = 400;
 /// Entries of a folder that are listed.
 const ENTRIES: usize = 500;
+/// Folders below folders that `list_files` goes into.
+const DEPTH: usize = 5;
+/// Folders that it looks into in one go.
+const FOLDERS: usize = 60;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,53 +54,58 @@ struct EditArguments {
 #[serde(deny_unknown_fields)]
 struct ListArguments {
     path: Option<String>,
-}
-
-fn path(text: &str) -> Result<SandboxPath, String> {
-    SandboxPath::parse(text).map_err(|error| error.to_string())
+    depth: Option<usize>,
 }
 
 impl Bench<'_> {
     pub(super) async fn read_file(&self, arguments: &Map<String, Value>) -> Result<String, String> {
         let arguments: ReadArguments = read(arguments)?;
         let path = path(&arguments.path)?;
-        let (bytes, size) = self
-            .tenant
-            .sandbox
-            .read(self.scope, &self.tenant.spec, &path, 0, READ)
-            .await
-            .map_err(|error| error.to_string())?;
-        if bytes.contains(&0) {
-            return Err(format!(
-                "{path} is not text ({}); look at it with a command",
-                size_text(size)
-            ));
-        }
-        let text = String::from_utf8_lossy(&bytes);
         let first = arguments.offset.unwrap_or(1).max(1);
         let most = arguments.limit.unwrap_or(LINES).max(1);
-        let total = text.lines().count();
-        if first > total.max(1) {
-            return Err(format!("{path} has {total} lines"));
-        }
-        let mut shown: String = text
-            .lines()
-            .skip(first - 1)
-            .take(most)
-            .collect::<Vec<_>>()
-            .join("\n");
-        let last = (first - 1 + most).min(total);
-        if last < total || size > READ as u64 {
-            let more = if size > READ as u64 { "+" } else { "" };
-            shown.push_str(&format!(
-                "\n[lines {first} to {last} of {total}{more}; {}]",
-                size_text(size)
-            ));
-        }
-        if shown.is_empty() {
-            shown.push_str("[the file is empty]");
-        }
-        Ok(shown)
+        let mut lines = Lines::new(first, most);
+        let mut place = 0;
+        let size = loop {
+            let (bytes, size) = self.window(&path, place, most_at(place, &lines)).await?;
+            if place == 0 && bytes.contains(&0) {
+                return Err(format!(
+                    "{path} is not text ({}); look at it with a command",
+                    size_text(size)
+                ));
+            }
+            place += bytes.len() as u64;
+            let end = bytes.is_empty() || place >= size;
+            lines.feed(&bytes);
+            if end {
+                lines.end();
+                break size;
+            }
+            // Small files are read to their end, so that it can be said how many lines they have.
+            if lines.enough() && place > WINDOW as u64 {
+                break size;
+            }
+            if place >= FARTHEST {
+                return Err(format!(
+                    "line {first} of {path} lies beyond the first {}; read it with a command",
+                    size_text(FARTHEST)
+                ));
+            }
+        };
+        lines.shown(&path, size)
+    }
+
+    /// The next bytes of a file, and its size.
+    async fn window(
+        &self,
+        path: &SandboxPath,
+        place: u64,
+        most: usize,
+    ) -> Result<(Bytes, u64), String> {
+        self.tenant
+            .sandbox
+            .read(self.scope, &self.tenant.spec, path, place, most)
+            .await
+            .map_err(|error| error.to_string())
     }
 
     pub(super) async fn write_file(
@@ -108,19 +127,7 @@ impl Bench<'_> {
         if arguments.old.is_empty() {
             return Err("`old` is empty: use write_file to write a whole file".to_owned());
         }
-        let (bytes, size) = self
-            .tenant
-            .sandbox
-            .read(self.scope, &self.tenant.spec, &path, 0, READ)
-            .await
-            .map_err(|error| error.to_string())?;
-        if size > READ as u64 {
-            return Err(format!(
-                "{path} is larger than {}: edit it with a command",
-                size_text(READ as u64)
-            ));
-        }
-        let text = String::from_utf8(bytes.to_vec()).map_err(|error| {
+        let text = String::from_utf8(self.whole(&path).await?).map_err(|error| {
             format!("{path} is not UTF-8 text, so it was left as it is: {error}")
         })?;
         match text.matches(&arguments.old).count() {
@@ -144,33 +151,97 @@ impl Bench<'_> {
         Ok(format!("edited {path}"))
     }
 
+    /// All of a file that is small enough to be edited.
+    async fn whole(&self, path: &SandboxPath) -> Result<Vec<u8>, String> {
+        let mut whole = Vec::new();
+        loop {
+            let most = if whole.is_empty() { WINDOW } else { FARTHER };
+            let (bytes, size) = self.window(path, whole.len() as u64, most).await?;
+            if size > EDITED {
+                return Err(format!(
+                    "{path} is larger than {}: edit it with a command",
+                    size_text(EDITED)
+                ));
+            }
+            whole.extend_from_slice(&bytes);
+            if whole.len() as u64 >= size {
+                return Ok(whole);
+            }
+            if bytes.is_empty() {
+                return Err(format!("{path} changed while it was read; try again"));
+            }
+        }
+    }
+
     pub(super) async fn list_files(
         &self,
         arguments: &Map<String, Value>,
     ) -> Result<String, String> {
         let arguments: ListArguments = read(arguments)?;
-        let path = path(arguments.path.as_deref().unwrap_or(SandboxPath::WORKSPACE))?;
-        let (entries, left_out) = self
-            .tenant
-            .sandbox
-            .list(self.scope, &self.tenant.spec, &path, ENTRIES)
-            .await
-            .map_err(|error| error.to_string())?;
-        if entries.is_empty() {
-            return Ok(format!("{path} is empty"));
+        let top = path(arguments.path.as_deref().unwrap_or(SandboxPath::WORKSPACE))?;
+        let depth = arguments.depth.unwrap_or(1).clamp(1, DEPTH);
+        let mut lines = Vec::new();
+        let mut left_out = 0;
+        // Folders still to be listed: how each is called, and how deep it lies.
+        let mut open = VecDeque::from([(String::new(), 1)]);
+        let mut looked_at = 0;
+        while let Some((folder, level)) = open.pop_front() {
+            if lines.len() >= ENTRIES || looked_at >= FOLDERS {
+                lines.push(format!(
+                    "[{} more folders were not looked into]",
+                    open.len() + 1
+                ));
+                break;
+            }
+            looked_at += 1;
+            let listed = self.entries(&top, &folder, ENTRIES - lines.len()).await;
+            let (entries, more) = match listed {
+                Ok(listed) => listed,
+                Err(error) if level == 1 => return Err(error),
+                Err(error) => {
+                    lines.push(format!("{folder} [{error}]"));
+                    continue;
+                }
+            };
+            left_out += more;
+            for entry in entries {
+                let name = format!("{folder}{}", entry.name);
+                lines.push(match entry.kind {
+                    EntryKind::Folder => format!("{name}/"),
+                    EntryKind::File => format!("{name} ({})", size_text(entry.size)),
+                    EntryKind::Other => format!("{name} (neither file nor folder)"),
+                });
+                if entry.kind == EntryKind::Folder && level < depth {
+                    open.push_back((format!("{name}/"), level + 1));
+                }
+            }
         }
-        let mut lines: Vec<String> = entries
-            .iter()
-            .map(|entry| match entry.kind {
-                EntryKind::Folder => format!("{}/", entry.name),
-                EntryKind::File => format!("{} ({})", entry.name, size_text(entry.size)),
-                EntryKind::Other => format!("{} (neither file nor folder)", entry.name),
-            })
-            .collect();
+        if lines.is_empty() {
+            return Ok(format!("{top} is empty"));
+        }
         if left_out > 0 {
             lines.push(format!("[{left_out} more]"));
         }
         Ok(lines.join("\n"))
+    }
+
+    async fn entries(
+        &self,
+        top: &SandboxPath,
+        folder: &str,
+        most: usize,
+    ) -> Result<(Vec<Entry>, usize), String> {
+        let at = if folder.is_empty() {
+            top.clone()
+        } else {
+            let top = top.as_str().trim_end_matches('/');
+            path(&format!("{top}/{folder}"))?
+        };
+        self.tenant
+            .sandbox
+            .list(self.scope, &self.tenant.spec, &at, most)
+            .await
+            .map_err(|error| error.to_string())
     }
 
     async fn write(&self, path: &SandboxPath, bytes: &[u8]) -> Result<(), String> {
@@ -185,5 +256,14 @@ impl Bench<'_> {
             )
             .await
             .map_err(|error| error.to_string())
+    }
+}
+
+/// How much of a file is looked at next.
+fn most_at(place: u64, lines: &Lines) -> usize {
+    if place == 0 || lines.enough() {
+        WINDOW
+    } else {
+        FARTHER
     }
 }

@@ -1,16 +1,25 @@
 //! The tools that a model may call. One table makes the schemas; one choke point runs every call.
 
 mod files;
+mod lines;
+mod process;
+mod progress;
+mod search;
 mod send;
 mod terminal;
 
+pub(crate) use progress::plain;
+
 use model::{Message, ToolCall, ToolSpec};
+use sandbox::SandboxPath;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
-use waybill::TurnScope;
+use waybill::{ChatKey, TurnScope};
 
 use crate::attach::Gathered;
-use crate::{Ports, Tenant};
+use crate::line::Seat;
+use crate::processes::MOST_RUNNING;
+use crate::{Ports, Tenant, redaction};
 
 /// Most characters of a result that the model reads.
 const RESULT: usize = 32_000;
@@ -29,6 +38,7 @@ pub fn specs() -> Vec<ToolSpec> {
         }),
     };
     let text = |about: &str| json!({ "type": "string", "description": about });
+    let flag = |about: &str| json!({ "type": "boolean", "description": about });
     let number = |about: &str| json!({ "type": "integer", "minimum": 1, "description": about });
     vec![
         tool(
@@ -40,8 +50,23 @@ pub fn specs() -> Vec<ToolSpec> {
         tool(
             "list_files",
             "List a folder (default /workspace).",
-            json!({ "path": text("the folder") }),
+            json!({ "path": text("the folder"), "depth": number("levels, default 1, at most 5") }),
             &[],
+        ),
+        tool(
+            "process",
+            "What runs in the background.",
+            json!({
+                "action": { "type": "string", "enum": ["list", "log", "wait", "write", "kill"] },
+                "id": text("like p1"),
+                "offset": number("log: first line"),
+                "lines": number("log: how many, default the last 50"),
+                "seconds": number("wait: at most so long, default 30"),
+                "text": text("write: what it reads"),
+                "enter": flag("write: end the line"),
+                "eof": flag("write: end its input"),
+            }),
+            &["action"],
         ),
         tool(
             "read_file",
@@ -54,10 +79,21 @@ pub fn specs() -> Vec<ToolSpec> {
             &["path"],
         ),
         tool(
-            "send_file",
-            "Send a file of the sandbox to the person, with your answer.",
+            "search_files",
+            "Search text files for a regular expression, or files by name.",
             json!({
-                "path": text("the file"),
+                "pattern": text("extended regular expression; for names a glob or part of a name"),
+                "path": text("where, default /workspace"),
+                "glob": text("only files like *.py"),
+                "mode": { "type": "string", "enum": ["content", "names"] },
+            }),
+            &["pattern"],
+        ),
+        tool(
+            "send_file",
+            "Send a file of the sandbox to the person, with your answer; a folder goes as a zip.",
+            json!({
+                "path": text("the file or folder"),
                 "caption": text("words under it"),
                 "as": { "type": "string", "enum": ["auto", "photo", "document", "voice"] },
             }),
@@ -65,8 +101,17 @@ pub fn specs() -> Vec<ToolSpec> {
         ),
         tool(
             "terminal",
-            "Run a shell command in the sandbox; output and exit code come back.",
-            json!({ "command": text("for sh -c"), "timeout_seconds": number("give up after this long") }),
+            &format!(
+                "Run a shell command in the sandbox; output and exit code come back. The folder of the last one holds. What runs \
+                 long goes to the background, {MOST_RUNNING} at a time; `process` looks after it."
+            ),
+            json!({
+                "command": text("for sh -c"),
+                "timeout_seconds": number("give up after this long"),
+                "stdin": text("what it reads"),
+                "background": flag("return at once with an id"),
+                "pty": flag("in a terminal, for interactive programs"),
+            }),
             &["command"],
         ),
         tool(
@@ -81,8 +126,11 @@ pub fn specs() -> Vec<ToolSpec> {
 /// A line for the person about a call: the command, the path.
 pub(crate) fn detail(call: &ToolCall) -> String {
     let arguments = call.arguments.as_ref().ok();
-    let main =
-        arguments.and_then(|arguments| arguments.get("command").or_else(|| arguments.get("path")));
+    let main = arguments.and_then(|arguments| {
+        ["command", "pattern", "path", "id"]
+            .into_iter()
+            .find_map(|name| arguments.get(name))
+    });
     let text = main.and_then(Value::as_str).unwrap_or_default();
     text.lines()
         .next()
@@ -144,13 +192,40 @@ pub(crate) struct Bench<'a> {
     pub(crate) ports: &'a Ports,
     pub(crate) tenant: &'a Tenant,
     pub(crate) scope: &'a TurnScope,
+    pub(crate) seat: Seat<'a>,
+    pub(crate) chat: Option<&'a ChatKey>,
     pub(crate) gathered: &'a mut Gathered,
     pub(crate) step: u32,
 }
 
 impl Bench<'_> {
-    /// The one choke point of every tool call.
+    /// The one choke point of every tool call. What it comes to is free of known secrets.
     pub(crate) async fn run(&mut self, call: &ToolCall) -> Done {
+        let done = match self.withheld(call) {
+            Some(why) => Done::failed(why),
+            None => self.work(call).await,
+        };
+        Done {
+            text: redaction::own(&self.ports.redactor, done.text),
+            ..done
+        }
+    }
+
+    /// Why a call is not run: it held a secret, and what is left of it holds the mark that stands in its place.
+    fn withheld(&self, call: &ToolCall) -> Option<String> {
+        let arguments = call.arguments.as_ref().ok()?;
+        let name = redaction::marked(&self.ports.redactor, arguments)?;
+        let instead = if self.tenant.spec.secret_env.contains_key(name) {
+            format!("use the variable ${name} instead, which commands have")
+        } else {
+            "commands don't have it, and it can't be written down".to_owned()
+        };
+        Some(format!(
+            "nothing was run: the call held the value of the secret {name}, or the mark that stands in its place; {instead}"
+        ))
+    }
+
+    async fn work(&mut self, call: &ToolCall) -> Done {
         let arguments = match &call.arguments {
             Ok(arguments) => arguments,
             Err(raw) => {
@@ -161,7 +236,9 @@ impl Bench<'_> {
             }
         };
         let done = match call.name.as_str() {
-            "terminal" => self.terminal(arguments).await,
+            "terminal" => self.terminal(call, arguments).await,
+            "process" => self.process(arguments).await,
+            "search_files" => self.search_files(arguments).await,
             "read_file" => self.read_file(arguments).await,
             "write_file" => self.write_file(arguments).await,
             "edit_file" => self.edit_file(arguments).await,
@@ -180,6 +257,10 @@ impl Bench<'_> {
             Err(text) => Done::failed(text),
         }
     }
+}
+
+fn path(text: &str) -> Result<SandboxPath, String> {
+    SandboxPath::parse(text).map_err(|error| error.to_string())
 }
 
 /// Reads a tool's arguments; the error is for the model.

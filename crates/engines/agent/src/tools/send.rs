@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{Bench, read};
-use crate::attach::{Told, capture};
+use crate::attach::{Captured, Told, capture};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,13 +24,17 @@ impl Bench<'_> {
     ) -> Result<String, String> {
         let arguments: Arguments = read(arguments)?;
         match capture(self.ports, self.tenant, self.scope, &arguments.path).await {
-            Ok(artifact) => {
-                let told = format!(
+            Ok(Captured { artifact, note }) => {
+                let mut told = format!(
                     "{} ({}, {}) is copied and goes out with your answer",
                     artifact.name,
                     artifact.blob.mime,
                     size_text(artifact.blob.size)
                 );
+                if let Some(note) = &note {
+                    told.push_str(&format!("; {note}"));
+                }
+                self.gathered.note(note);
                 self.gathered
                     .take(self.step, artifact, arguments.shape, arguments.caption);
                 Ok(told)

@@ -37,6 +37,8 @@ fn tenant() -> Tenant {
             env: BTreeMap::new(),
             secret_env: BTreeMap::new(),
             network: Network::None,
+            allow: Vec::new(),
+            remote: None,
             limits: Limits::default(),
         },
         placement: Placement::PerProfile,
@@ -70,7 +72,7 @@ fn the_fixed_prompt_with_its_tools_stays_under_3000_tokens() {
     );
     assert!(all < 3_000, "{all} tokens");
     assert!(
-        all < 1_500,
+        all < 1_600,
         "{all} tokens: it grew past what it was; is every word worth it?"
     );
 }

@@ -1,6 +1,6 @@
 //! A house around the agent: a store in memory that can be damaged, files that hang, a model that says one word.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -9,23 +9,29 @@ use chat::{
     Accepted, Activity, Descriptor, DownloadError, FileHandle, FileKind, Grade, Inbound,
     InboundFile, InboundKind, Place, Preview, Rates, Rendering, Sender, SenderId, WhenUnknown,
 };
-use model::{Delta, DeltaSink, Message, ModelError, ModelPort, Reply, Request, StopReason};
+use model::{
+    Delta, DeltaSink, Message, ModelError, ModelPort, Reply, Request, StopReason, ToolCall,
+};
 use outbox::{Claimed, NewMessage, Outlet};
-use sandbox::{BlobWriter, Driver, Limits, Network, SandboxSpec};
+use redact::Redactor;
+use sandbox::{BlobWriter, Driver, Limits, Mount, Network, SandboxPort, SandboxSpec};
 use session::{
     Admission, Admitted, Amended, Busy, Came, Entry, Heard, InboxId, InboxRow, InboxStore,
-    NewEvent, Promised, PutAside, SessionStore, StoreError, Take, TakenIn, TurnCommit, TurnRecord,
-    TurnStart,
+    LastWords, NewEvent, Promised, PutAside, SessionStore, StoreError, Take, TakenIn, TurnCommit,
+    TurnLine as _, TurnRecord, TurnStart,
 };
 use testkit::blobs::MemoryBlobs;
 use testkit::clock::{CountingIds, ManualClock};
-use testkit::sandbox::NoSandbox;
-use tidings_agent::{Files, Ports, Tenant, Tenants};
+use testkit::sandbox::{NoSandbox, PlainShell};
+use tidings_agent::{Agent, AgentHandle, Files, Options, Ports, Tenant, Tenants};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 use waybill::{
-    AccountId, Anchor, ChatKey, Conversation, Limit, Placement, ProfileId, ProfileScope, SessionId,
-    SessionKey, SessionScope, Timestamp, TurnId, TurnScope,
+    AccountId, Anchor, ChatKey, Clock, Conversation, Limit, Placement, ProfileId, ProfileScope,
+    Secret, SessionId, SessionKey, SessionScope, Timestamp, TurnId, TurnScope,
 };
+
+use crate::watched::{Asked, Watched};
 
 #[derive(Default)]
 struct Book {
@@ -37,6 +43,18 @@ struct Book {
     happened: Vec<String>,
     transcript: Vec<Message>,
     downloads: usize,
+    /// What the model says, in order; then it says one word.
+    script: VecDeque<Reply>,
+    /// All that was asked of the model.
+    asked: Vec<String>,
+    /// All that was stored for the outbox.
+    sent: Vec<NewMessage>,
+    /// What is said if the gateway dies.
+    left: BTreeMap<String, NewMessage>,
+    /// All that was shown meanwhile.
+    shown: Vec<String>,
+    /// All else that was stored.
+    stored: Vec<String>,
 }
 
 /// The house. Clones share it.
@@ -45,6 +63,48 @@ pub(crate) struct House {
     book: Arc<Mutex<Book>>,
     /// Rung to let a download end.
     pub(crate) let_go: Arc<Notify>,
+    /// The sandbox; none: every call is refused.
+    pub(crate) shell: Option<Arc<PlainShell>>,
+    /// What was asked of it.
+    pub(crate) asked: Arc<Mutex<Asked>>,
+    /// A folder that it keeps from being sent.
+    pub(crate) forbidden: Option<String>,
+    /// What its commands are given as secret.
+    pub(crate) secrets: BTreeMap<String, Secret>,
+    /// Seconds that a command may take.
+    pub(crate) command_seconds: Option<u64>,
+    /// Folders of the owner.
+    pub(crate) mounts: Vec<Mount>,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) blobs: MemoryBlobs,
+}
+
+/// A reply that calls a tool.
+pub(crate) fn calls(tool: &str, arguments: serde_json::Value) -> Reply {
+    let serde_json::Value::Object(arguments) = arguments else {
+        panic!("arguments are an object");
+    };
+    Reply {
+        calls: vec![ToolCall {
+            id: format!("call-{tool}"),
+            name: tool.to_owned(),
+            arguments: Ok(arguments),
+        }],
+        stop: StopReason::ToolUse,
+        ..says("")
+    }
+}
+
+/// A reply in words.
+pub(crate) fn says(text: &str) -> Reply {
+    Reply {
+        text: text.to_owned(),
+        reasoning: String::new(),
+        calls: Vec::new(),
+        stop: StopReason::End,
+        usage: None,
+        replay: None,
+    }
 }
 
 fn failed() -> StoreError {
@@ -52,16 +112,25 @@ fn failed() -> StoreError {
 }
 
 pub(crate) fn scope() -> SessionScope {
-    let chat = ChatKey::new("bot".parse().unwrap(), Conversation::new("a").unwrap());
+    in_chat("a")
+}
+
+/// The conversation of a chat.
+pub(crate) fn in_chat(chat: &str) -> SessionScope {
+    let chat = ChatKey::new("bot".parse().unwrap(), Conversation::new(chat).unwrap());
     let profile = ProfileScope::enter(ProfileId::parse("p").unwrap());
-    profile.session(
-        SessionKey::Chat(chat),
-        SessionId::fresh(&CountingIds::default()),
-    )
+    let ids = CountingIds::default();
+    let fresh = std::iter::repeat_with(|| SessionId::fresh(&ids));
+    // Chats with names of other lengths have other conversations.
+    let id = fresh.take(chat.conversation.as_str().len()).last().unwrap();
+    profile.session(SessionKey::Chat(chat), id)
 }
 
 pub(crate) fn message(id: i64, text: &str, busy: Busy) -> Admitted {
-    let scope = scope();
+    message_in(scope(), id, text, busy)
+}
+
+pub(crate) fn message_in(scope: SessionScope, id: i64, text: &str, busy: Busy) -> Admitted {
     Admitted {
         id: InboxId(id),
         version: 0,
@@ -125,18 +194,114 @@ impl House {
         format!("{:?}", self.book().transcript)
     }
 
+    /// A house with a shell.
+    pub(crate) fn with_a_shell() -> Self {
+        Self {
+            shell: Some(Arc::new(PlainShell::new().unwrap())),
+            ..Self::default()
+        }
+    }
+
+    /// What the model will say.
+    pub(crate) fn script(&self, replies: impl IntoIterator<Item = Reply>) {
+        self.book().script.extend(replies);
+    }
+
+    /// What the last call came to, as the model read it.
+    pub(crate) fn results(&self) -> Vec<String> {
+        let book = self.book();
+        let results = book.transcript.iter().filter_map(|message| match message {
+            Message::Tool { content, .. } => Some(content.clone()),
+            Message::User { .. } | Message::Assistant { .. } => None,
+        });
+        results.collect()
+    }
+
+    /// What leaves for people.
+    pub(crate) fn sent(&self) -> Vec<NewMessage> {
+        self.book().sent.clone()
+    }
+
+    pub(crate) fn shown(&self) -> Vec<String> {
+        self.book().shown.clone()
+    }
+
+    /// Everything that was asked, stored, shown and sent, as text.
+    pub(crate) fn everything(&self) -> String {
+        let book = self.book();
+        format!(
+            "{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
+            book.transcript, book.asked, book.sent, book.shown, book.stored, book.happened
+        )
+    }
+
+    /// What would be said if the gateway died now.
+    pub(crate) fn last_words(&self) -> Vec<String> {
+        let book = self.book();
+        let left = book.left.values();
+        left.map(|message| format!("{:?}", message.parts)).collect()
+    }
+
     pub(crate) fn ports(&self) -> Ports {
+        let secrets = self
+            .secrets
+            .iter()
+            .map(|(name, value)| (name, value.clone()));
         let this = || Arc::new(self.clone());
         Ports {
             inbox: this(),
+            last_words: this(),
             sessions: this(),
             tenants: this(),
-            blobs: Arc::new(MemoryBlobs::default()),
+            blobs: Arc::new(self.blobs.clone()),
             files: this(),
             outlet: this(),
-            clock: Arc::new(ManualClock::default()),
+            clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             ids: Arc::new(CountingIds::default()),
+            redactor: Arc::new(Redactor::new(secrets).unwrap()),
         }
+    }
+
+    /// Runs an agent until the scenario is over and then stops it as a planned stop does.
+    pub(crate) async fn run(&self, scenario: impl AsyncFnOnce(AgentHandle)) {
+        let options = Options {
+            install: "test".to_owned(),
+            turns: 4,
+            grace: Duration::from_secs(1),
+        };
+        let agent = Agent::new(options, self.ports());
+        let (handle, stop) = (agent.handle(), CancellationToken::new());
+        handle.caught_up();
+        let scenario = async {
+            scenario(handle).await;
+            stop.cancel();
+        };
+        tokio::join!(agent.run(stop.clone()), scenario);
+    }
+
+    /// Lets the model say these replies in one turn of a conversation, and waits for the turn's end. What the tools came to.
+    pub(crate) async fn turn(
+        &self,
+        handle: &AgentHandle,
+        session: SessionScope,
+        replies: impl IntoIterator<Item = Reply>,
+    ) -> Vec<String> {
+        self.script(replies);
+        let (turns, known) = (self.ended(), self.results().len());
+        let id = i64::try_from(turns).unwrap() + 1;
+        handle.enqueue(message_in(session, id, "go", Busy::Queue));
+        self.until("the turn has ended", |house| house.ended() > turns)
+            .await;
+        self.results().into_iter().skip(known).collect()
+    }
+
+    /// Turns that ended.
+    fn ended(&self) -> usize {
+        let happened = self.happened();
+        happened
+            .iter()
+            .filter(|what| !what.starts_with("begun"))
+            .count()
     }
 
     pub(crate) async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
@@ -158,20 +323,32 @@ impl Tenants for House {
     fn tenant(&self, _profile: &ProfileId) -> Option<Arc<Tenant>> {
         Some(Arc::new(Tenant {
             model: Arc::new(self.clone()),
-            sandbox: Arc::new(NoSandbox),
+            sandbox: match &self.shell {
+                Some(shell) => Arc::new(Watched {
+                    shell: Arc::clone(shell),
+                    asked: Arc::clone(&self.asked),
+                    forbidden: self.forbidden.clone(),
+                }) as Arc<dyn SandboxPort>,
+                None => Arc::new(NoSandbox),
+            },
             spec: SandboxSpec {
                 driver: Driver::Process,
                 image: String::new(),
-                mounts: Vec::new(),
+                mounts: self.mounts.clone(),
                 env: BTreeMap::new(),
-                secret_env: BTreeMap::new(),
+                secret_env: self.secrets.clone(),
                 network: Network::None,
-                limits: Limits::default(),
+                allow: Vec::new(),
+                remote: None,
+                limits: Limits {
+                    command_seconds: self.command_seconds.unwrap_or(60),
+                    ..Limits::default()
+                },
             },
             placement: Placement::PerProfile,
             persona: String::new(),
-            steps: 5,
-            attachment_bytes: 1 << 20,
+            steps: 30,
+            attachment_bytes: 4 << 20,
         }))
     }
 }
@@ -182,15 +359,16 @@ impl ModelPort for House {
         "one word"
     }
 
-    async fn ask(&self, _: &Request, deltas: DeltaSink<'_>) -> Result<Reply, ModelError> {
-        deltas(Delta::Text("yes".to_owned()));
-        Ok(Reply {
-            text: "yes".to_owned(),
-            reasoning: String::new(),
-            calls: Vec::new(),
-            stop: StopReason::End,
-            usage: None,
-        })
+    async fn ask(&self, request: &Request, deltas: DeltaSink<'_>) -> Result<Reply, ModelError> {
+        let mut book = self.book();
+        book.asked.push(format!("{request:?}"));
+        let reply = book.script.pop_front().unwrap_or_else(|| says("yes"));
+        drop(book);
+        // In pieces, so that nothing depends on words that come whole.
+        for sign in reply.text.chars() {
+            deltas(Delta::Text(sign.to_string()));
+        }
+        Ok(reply)
     }
 }
 
@@ -272,10 +450,31 @@ impl InboxStore for House {
     async fn tell(
         &self,
         _rows: Vec<InboxId>,
-        _notices: Vec<NewMessage>,
+        notices: Vec<NewMessage>,
         _now: Timestamp,
     ) -> Result<Vec<Claimed>, StoreError> {
-        Err(failed())
+        self.book().sent.extend(notices);
+        Ok(Vec::new())
+    }
+}
+
+#[async_trait]
+impl LastWords for House {
+    async fn leave(&self, message: NewMessage) -> Result<(), StoreError> {
+        self.book().left.insert(message.source.clone(), message);
+        Ok(())
+    }
+
+    async fn take_back(&self, source: &str) -> Result<(), StoreError> {
+        self.book().left.remove(source);
+        Ok(())
+    }
+
+    async fn speak(&self, _now: Timestamp) -> Result<Vec<Claimed>, StoreError> {
+        let mut book = self.book();
+        let left = std::mem::take(&mut book.left);
+        book.sent.extend(left.into_values());
+        Ok(Vec::new())
     }
 }
 
@@ -333,11 +532,14 @@ impl SessionStore for House {
     async fn append(
         &self,
         _scope: &TurnScope,
-        _messages: Vec<Message>,
-        _promised: &Promised,
+        messages: Vec<Message>,
+        promised: &Promised,
         _now: Timestamp,
     ) -> Result<(), StoreError> {
-        Err(failed())
+        let mut book = self.book();
+        book.transcript.extend(messages);
+        book.stored.push(format!("{promised:?}"));
+        Ok(())
     }
 
     async fn transcript(&self, _session: SessionId) -> Result<Vec<Entry>, StoreError> {
@@ -345,7 +547,10 @@ impl SessionStore for House {
     }
 
     async fn commit_turn(&self, commit: TurnCommit) -> Result<Vec<Claimed>, StoreError> {
-        self.book().happened.push(commit.end.name().to_owned());
+        let mut book = self.book();
+        book.happened.push(commit.end.name().to_owned());
+        book.transcript.extend(commit.transcript);
+        book.sent.extend(commit.outgoing);
         Ok(Vec::new())
     }
 
@@ -379,7 +584,7 @@ impl Outlet for House {
             rendering: Rendering::Markdown,
             text: Limit::Utf16(4096),
             caption: None,
-            file_out: 0,
+            file_out: 1 << 30,
             file_in: 0,
             photo: None,
             voice: Vec::new(),
@@ -395,7 +600,11 @@ impl Outlet for House {
 
     fn carry(&self, _claimed: Vec<Claimed>) {}
 
-    fn preview(&self, _chat: &ChatKey, _preview: Preview) {}
+    fn preview(&self, _chat: &ChatKey, preview: Preview) {
+        self.book().shown.push(format!("{preview:?}"));
+    }
 
-    fn activity(&self, _chat: &ChatKey, _activity: Activity) {}
+    fn activity(&self, _chat: &ChatKey, activity: Activity) {
+        self.book().shown.push(format!("{activity:?}"));
+    }
 }

@@ -22,13 +22,17 @@ fn may_know(layer: &str) -> Option<&'static [&'static str]> {
 const SHARED_EDGES: [&str; 2] = ["tidings-net", "tidings-sandbox-folders"];
 
 /// Heavy libraries and their one home.
-const HOMES: [(&str, &[&str]); 11] = [
+const HOMES: [(&str, &[&str]); 15] = [
     ("reqwest", &["tidings-net"]),
     ("rustls", &["tidings-net"]),
     ("axum", &["tidings-admin", "tidings-testkit"]),
     ("rusqlite", &["tidings-store-sqlite"]),
     ("bollard", &["tidings-sandbox-docker"]),
     ("landlock", &["tidings-sandbox-process"]),
+    ("russh", &["tidings-sandbox-ssh"]),
+    ("aho-corasick", &["tidings-redact"]),
+    ("tar", &["tidings-agent"]),
+    ("zip", &["tidings-agent"]),
     ("seccompiler", &["tidings-sandbox-process"]),
     ("pulldown-cmark", &["tidings-markup"]),
     ("clap", &["tidings-cli", "xtask"]),

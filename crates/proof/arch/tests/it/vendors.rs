@@ -3,7 +3,7 @@
 use crate::house::{is_test, root, sources};
 
 /// Names, and the crates that may say them besides `app/gateway` and `records/settings` (whose words `tidings.toml` fixes).
-const VENDORS: [(&str, &[&str]); 9] = [
+const VENDORS: [(&str, &[&str]); 10] = [
     ("telegram", &["edges/chat-telegram"]),
     (
         "docker",
@@ -11,6 +11,7 @@ const VENDORS: [(&str, &[&str]); 9] = [
             "edges/sandbox-docker",
             "words/sandbox",
             "edges/sandbox-process",
+            "edges/sandbox-ssh",
         ],
     ),
     ("sqlite", &["edges/store-sqlite", "app/cli"]),
@@ -18,6 +19,7 @@ const VENDORS: [(&str, &[&str]); 9] = [
     ("openrouter", &["edges/model-http", "edges/model-demo"]),
     ("anthropic", &["edges/model-http", "edges/model-demo"]),
     ("ollama", &["edges/model-http", "edges/model-demo"]),
+    ("gemini", &["edges/model-http"]),
     ("bollard", &["edges/sandbox-docker"]),
     ("rusqlite", &["edges/store-sqlite"]),
 ];

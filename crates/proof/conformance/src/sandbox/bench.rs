@@ -1,5 +1,6 @@
 //! A world, and short words for what tests do in it.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,6 +18,15 @@ use testkit::blobs::MemoryBlobs;
 use testkit::clock::CountingIds;
 use waybill::{Origin, ProfileId, ProfileScope, SessionId, SessionKey, TaskId, TurnId, TurnScope};
 
+/// A promise that not every driver can keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Promise {
+    /// The owner's folders of the gateway's machine are shown inside.
+    Mounts,
+    /// System calls are filtered.
+    SystemCalls,
+}
+
 /// What a driver's test binary gives to the suite.
 #[async_trait]
 pub trait SandboxWorld: Sized + Send + Sync + 'static {
@@ -30,6 +40,11 @@ pub trait SandboxWorld: Sized + Send + Sync + 'static {
     fn spec(&self) -> SandboxSpec;
     /// The gateway's home on this machine: nothing of it may be reached from inside, but for the sandboxes' own folders.
     fn home(&self) -> &Path;
+    /// Why this driver can't keep a promise; what hangs on it is then skipped, and says so.
+    fn lacks(&self, promise: Promise) -> Option<&'static str> {
+        let _every = promise;
+        None
+    }
 }
 
 /// The secret that no capture may ever yield.
@@ -67,11 +82,13 @@ impl<W: SandboxWorld> Bench<W> {
         ] {
             let host = mounts.path().join(name);
             std::fs::create_dir(&host).unwrap();
-            spec.mounts.push(Mount {
-                host: host.to_str().unwrap().to_owned(),
-                at: path(&format!("/{name}")),
-                mode,
-            });
+            if world.lacks(Promise::Mounts).is_none() {
+                spec.mounts.push(Mount {
+                    host: host.to_str().unwrap().to_owned(),
+                    at: path(&format!("/{name}")),
+                    mode,
+                });
+            }
         }
         std::fs::write(mounts.path().join("secrets/key"), SECRET).unwrap();
         std::fs::write(mounts.path().join("shown/notes.txt"), b"notes").unwrap();
@@ -84,6 +101,15 @@ impl<W: SandboxWorld> Bench<W> {
             ids: CountingIds::default(),
             staged: AtomicU64::new(0),
         }
+    }
+
+    /// Does the driver keep a promise? If not, says what is skipped for it.
+    pub fn keeps(&self, promise: Promise) -> bool {
+        let why = self.world.lacks(promise);
+        if let Some(why) = why {
+            println!("skipped ({promise:?}): {why}");
+        }
+        why.is_none()
     }
 
     /// A fresh turn of a profile, in the profile's own sandbox.
@@ -259,6 +285,7 @@ pub fn exec(command: &str) -> Exec {
     Exec {
         command: command.to_owned(),
         directory: path(SandboxPath::WORKSPACE),
+        env: BTreeMap::new(),
         stdin: Vec::new(),
         timeout: PATIENCE,
         output_bytes: 64 << 10,

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use sandbox::{Entry, EntryKind, SandboxError, SandboxPath, WriteMode};
+use sandbox::{BlobStore as _, Entry, EntryKind, Placement, SandboxError, SandboxPath, WriteMode};
 
-use super::bench::{Bench, SandboxWorld, path};
+use super::bench::{Bench, SandboxWorld, exec, path};
 
 /// Odd names are names.
 pub async fn a_written_file_reads_back_under_any_name<W: SandboxWorld>(bench: Bench<W>) {
@@ -297,4 +297,110 @@ pub async fn a_second_attachment_of_one_name_gets_a_number<W: SandboxWorld>(benc
             .await,
         "onetwo"
     );
+}
+
+/// Whatever a person's file is called, it lies below the inbox under a name of its own that a command can be given.
+pub async fn odd_names_of_attachments_become_safe_and_stay_readable<W: SandboxWorld>(
+    bench: Bench<W>,
+) {
+    let long = format!("{}.pdf", "ü".repeat(300));
+    let names = [
+        "Grüße 报告.pdf",
+        "-rf",
+        "..",
+        ".",
+        "",
+        "/",
+        "a/../../b.txt",
+        "tab\tand\nline.txt",
+        "nul\0.txt",
+        "back\\slash.txt",
+        "$(id)`id`;&|.txt",
+        "\u{202e}fdp.exe",
+        ".bashrc",
+        "con.txt",
+        &long,
+        &long,
+    ];
+    let mut seen = std::collections::BTreeSet::new();
+    for name in names {
+        let staged = bench.stage(name, b"bytes of it").await;
+        let text = staged.path.as_str();
+        let rest = text
+            .strip_prefix("/inbox/")
+            .unwrap_or_else(|| panic!("{name:?} lies at {text}"));
+        assert!(
+            !rest.is_empty() && !rest.contains('/') && rest != "." && rest != "..",
+            "{name:?} lies at {text}"
+        );
+        assert!(
+            rest.len() <= 255 && !rest.chars().any(char::is_control),
+            "{name:?} lies at {text:?}"
+        );
+        assert!(seen.insert(text.to_owned()), "{text} is taken twice");
+        let (bytes, _) = bench
+            .port
+            .read(&bench.scope("work"), &bench.spec, &staged.path, 0, 100)
+            .await
+            .unwrap();
+        assert_eq!(bytes, b"bytes of it".as_slice(), "{name:?}");
+    }
+    assert!(
+        seen.contains("/inbox/Grüße 报告.pdf"),
+        "a good name is kept: {seen:?}"
+    );
+    let listed = bench.say("ls -A /inbox | wc -l").await;
+    assert_eq!(listed.trim(), names.len().to_string());
+}
+
+/// In the profile's sandbox for all of its conversations; in a conversation's own for that one alone.
+pub async fn an_attachment_lies_in_the_sandbox_of_its_own_conversation<W: SandboxWorld>(
+    bench: Bench<W>,
+) {
+    let blob = bench.blobs.put(
+        bench.scope("work").profile(),
+        "photo.png",
+        b"photo".as_slice(),
+    );
+    for (placement, others) in [
+        (Placement::PerSession, ""),
+        (Placement::PerProfile, "photo.png\n"),
+    ] {
+        let one = bench.placed("work", "one", placement);
+        let two = bench.placed("work", "two", placement);
+        let (_, reader) = bench.blobs.open(one.profile(), &blob.hash).await.unwrap();
+        let staged = bench
+            .port
+            .stage(&one, &bench.spec, "photo.png", reader)
+            .await
+            .unwrap();
+        assert_eq!(staged.path.as_str(), "/inbox/photo.png");
+        let read = exec("cat /inbox/photo.png");
+        let output = bench.port.exec(&one, &bench.spec, read).await.unwrap();
+        assert_eq!(output.bytes, b"photo", "{placement:?}");
+        let output = bench
+            .port
+            .exec(&two, &bench.spec, exec("ls /inbox"))
+            .await
+            .unwrap();
+        assert_eq!(
+            String::from_utf8_lossy(&output.bytes),
+            others,
+            "{placement:?}"
+        );
+        let worse =
+            exec("echo worse > /inbox/photo.png; rm -f /inbox/photo.png; cat /inbox/photo.png");
+        let output = bench.port.exec(&one, &bench.spec, worse).await.unwrap();
+        assert!(
+            output.bytes.ends_with(b"photo"),
+            "{placement:?}: {output:?}"
+        );
+    }
+    let foreign = bench.scope("other");
+    let output = bench
+        .port
+        .exec(&foreign, &bench.spec, exec("ls /inbox"))
+        .await
+        .unwrap();
+    assert_eq!(output.bytes, b"", "another profile has none of it");
 }

@@ -14,9 +14,10 @@ pub mod bench;
 pub mod captures;
 pub mod commands;
 pub mod files;
+pub mod running;
 pub mod walls;
 
-pub use bench::{Bench, SandboxWorld};
+pub use bench::{Bench, Promise, SandboxWorld};
 
 /// Makes one `#[tokio::test]` for each promise of a sandbox driver; takes the type that implements
 /// [`SandboxWorld`](crate::sandbox::SandboxWorld).
@@ -47,6 +48,26 @@ macro_rules! sandbox {
             two_commands_run_side_by_side
             what_a_command_left_is_there_for_the_next_and_after_a_restart
         );
+        $crate::sandbox!(@each $world, running:
+            what_a_command_says_is_heard_while_it_runs
+            the_end_of_a_started_command_gives_its_exit_code
+            a_started_command_reads_what_is_written_until_its_input_ends
+            bytes_of_a_started_command_are_as_they_were
+            ten_megabytes_are_heard_to_the_last_byte
+            listening_that_was_dropped_loses_nothing
+            killing_a_started_command_takes_all_it_started
+            dropping_a_started_command_kills_it
+            a_started_command_goes_on_beside_others
+            a_child_left_behind_does_not_hold_the_end_of_a_started_command
+            a_terminal_is_one_and_pipes_are_none
+            a_program_in_a_terminal_is_typed_to
+            a_terminal_has_the_size_it_was_told
+            killing_in_a_terminal_takes_all_it_started
+            the_environment_of_a_call_is_never_seen_by_another
+            a_command_is_not_started_where_there_is_no_folder
+            started_commands_of_two_sandboxes_do_not_meet
+            twenty_killed_commands_leave_nothing_behind
+        );
         $crate::sandbox!(@each $world, files:
             a_written_file_reads_back_under_any_name
             a_line_break_in_a_path_is_refused
@@ -58,6 +79,8 @@ macro_rules! sandbox {
             a_folder_is_listed_folders_first_and_says_what_it_left_out
             an_attachment_lies_in_the_inbox_and_cannot_be_changed
             a_second_attachment_of_one_name_gets_a_number
+            odd_names_of_attachments_become_safe_and_stay_readable
+            an_attachment_lies_in_the_sandbox_of_its_own_conversation
         );
         $crate::sandbox!(@each $world, captures:
             a_file_of_the_workspace_is_captured_byte_for_byte

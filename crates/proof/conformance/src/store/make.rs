@@ -122,6 +122,7 @@ pub(super) fn answered(words: &str) -> Message {
     Message::Assistant {
         text: words.to_owned(),
         calls: Vec::new(),
+        replay: None,
     }
 }
 

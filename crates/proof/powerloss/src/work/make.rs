@@ -113,5 +113,6 @@ pub(super) fn answered(count: usize) -> Message {
     Message::Assistant {
         text: words(count),
         calls: Vec::new(),
+        replay: None,
     }
 }

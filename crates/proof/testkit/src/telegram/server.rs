@@ -218,6 +218,13 @@ impl Telegram {
         self.state.lock().calls.clone()
     }
 
+    /// Every request after the first `skipped` ones.
+    #[must_use]
+    pub fn calls_after(&self, skipped: usize) -> Vec<Call> {
+        let inner = self.state.lock();
+        inner.calls.iter().skip(skipped).cloned().collect()
+    }
+
     /// Every request of a method so far.
     #[must_use]
     pub fn calls_of(&self, method: &str) -> Vec<Call> {

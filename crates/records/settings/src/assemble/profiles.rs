@@ -51,6 +51,7 @@ impl Assembly<'_, '_> {
         let sandbox = table.table("sandbox")?;
         let secret_env = self.secret_env(section, name, sandbox);
         self.mounts_apart(section, sandbox);
+        let (allow, remote) = self.outward(section, name, sandbox);
         Some(Profile {
             model: ModelChoice::read(table.text("model")?)?,
             fallback: table
@@ -59,7 +60,11 @@ impl Assembly<'_, '_> {
                 .filter_map(|node| ModelChoice::read(node.text()?))
                 .collect(),
             soul: table.text("soul").map(str::to_owned),
-            sandbox: sandbox_settings(sandbox, secret_env)?,
+            sandbox: SandboxSettings {
+                allow,
+                remote,
+                ..sandbox_settings(sandbox, secret_env)?
+            },
             limits: turn_limits(table.table("limits")?)?,
         })
     }
@@ -180,7 +185,7 @@ impl Assembly<'_, '_> {
 }
 
 /// The section in which a value was written.
-fn writer(section: &Section, node: &Node) -> Section {
+pub(super) fn writer(section: &Section, node: &Node) -> Section {
     match node.source {
         Source::Inherited { .. } => Section::Defaults,
         Source::Default | Source::File { .. } | Source::Environment => section.clone(),
@@ -208,6 +213,8 @@ fn sandbox_settings(
             "bridge" => Network::Bridge,
             _ => return None,
         },
+        allow: Vec::new(),
+        remote: None,
         limits: Limits {
             memory: table.integer("memory")?.unsigned_abs(),
             cpus: table.number("cpus")?,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Assembly;
-use crate::problem::Section;
+use crate::problem::{Section, Weight};
 use crate::settings::{Api, Provider};
 use crate::tree::Table;
 
@@ -27,19 +27,24 @@ impl Assembly<'_, '_> {
             .node("api_key")
             .and_then(|node| self.secret(section, &format!("providers.{name}.api_key"), node));
         let api = table.text("api").and_then(Api::read)?;
-        if api != Api::OpenaiChat {
-            let at = table.node("api").map_or(table.at, |node| node.at);
+        let context = table.node("context_tokens");
+        if let Some(node) = context
+            && api != Api::Ollama
+        {
             let message = format!(
-                "api '{}' is accepted, but this version can't speak it: the provider '{name}' is disabled (most servers also \
-                 have an API of the kind 'openai-chat')",
+                "'context_tokens' says nothing to an api '{}': its window is the model's own",
                 api.name()
             );
-            self.lapse(section, at, message);
+            self.findings
+                .add(section, node.at, Weight::Warning, message);
         }
         Some(Provider {
             api,
             base_url: table.text("base_url")?.trim_end_matches('/').to_owned(),
             api_key: api_key.map(|(_, secret)| secret),
+            context: table
+                .integer("context_tokens")
+                .and_then(|tokens| u32::try_from(tokens).ok()),
         })
     }
 }

@@ -10,6 +10,7 @@ mod docs;
 mod fuzz;
 mod home;
 mod inherit;
+mod outward;
 mod problems;
 mod retention;
 mod routes;

@@ -5,6 +5,31 @@ use tidings_settings::Weight;
 use crate::world::{EXAMPLE, World, check, lines};
 
 #[test]
+fn every_protocol_is_spoken_and_only_a_local_server_is_told_its_window() {
+    for api in [
+        "openai-chat",
+        "openai-responses",
+        "anthropic",
+        "ollama",
+        "gemini",
+    ] {
+        let text = format!("[providers.p]\napi = \"{api}\"\nbase_url = \"http://h\"\n");
+        let settings = World::new().settings(&text);
+        let provider = settings.providers.get("p").unwrap();
+        assert_eq!((provider.api.name(), provider.context), (api, None));
+    }
+    let text = "[providers.p]\napi = \"ollama\"\nbase_url = \"http://h\"\ncontext_tokens = 65536\n";
+    let settings = World::new().settings(text);
+    assert_eq!(settings.providers.get("p").unwrap().context, Some(65_536));
+    check(
+        &text.replace("ollama", "gemini"),
+        &[
+            "tidings.toml:4:18: warning: 'context_tokens' says nothing to an api 'gemini': its window is the model's own",
+        ],
+    );
+}
+
+#[test]
 fn no_file_works() {
     let world = World::new();
     let loaded =

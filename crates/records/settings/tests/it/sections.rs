@@ -50,7 +50,6 @@ fn a_broken_section_is_left_out_and_the_rest_works() {
         (Section::Profile("broken".to_owned()), "[profiles.broken]\nsoul = \"../SOUL.md\"".to_owned()),
         (Section::Provider("broken".to_owned()), "[providers.broken]\napi = \"openai-chat\"\nbase_url = \"http://h\"\napi_key = \"env:UNSET\"".to_owned()),
         (Section::Provider("broken".to_owned()), "[providers.broken]\napi = \"openai-chat\"".to_owned()),
-        (Section::Provider("broken".to_owned()), "[providers.broken]\napi = \"gemini\"\nbase_url = \"http://h\"".to_owned()),
     ] {
         let loaded = World::new().read(&format!("{REST}{text}\n"));
         assert!(!loaded.is_sound());

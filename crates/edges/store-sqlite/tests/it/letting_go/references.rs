@@ -156,6 +156,7 @@ fn said(words: &str) -> Message {
     Message::Assistant {
         text: words.to_owned(),
         calls: Vec::new(),
+        replay: None,
     }
 }
 
@@ -195,6 +196,7 @@ async fn a_transcript_that_names_bytes_holds_them() {
             name: "look".to_owned(),
             arguments: Ok(arguments),
         }],
+        replay: None,
     };
     let nothing = Promised::default();
     house

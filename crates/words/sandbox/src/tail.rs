@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 /// Keeps the first half and the last half of a bound, and counts what lay between.
-#[derive(Debug)]
-pub(crate) struct Cap {
+#[derive(Debug, Clone)]
+pub struct HeadAndTail {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     most_head: usize,
@@ -12,8 +12,10 @@ pub(crate) struct Cap {
     left_out: u64,
 }
 
-impl Cap {
-    pub(crate) fn new(most: usize) -> Self {
+impl HeadAndTail {
+    /// Keeps at most so many bytes.
+    #[must_use]
+    pub fn new(most: usize) -> Self {
         Self {
             head: Vec::new(),
             tail: VecDeque::new(),
@@ -23,7 +25,8 @@ impl Cap {
         }
     }
 
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
+    /// Adds a piece.
+    pub fn push(&mut self, bytes: &[u8]) {
         let room = self.most_head - self.head.len();
         let (to_head, rest) = bytes.split_at(room.min(bytes.len()));
         self.head.extend_from_slice(to_head);
@@ -36,7 +39,8 @@ impl Cap {
     }
 
     /// The kept bytes, and how many were left out between the halves.
-    pub(crate) fn into_parts(mut self) -> (Vec<u8>, u64) {
+    #[must_use]
+    pub fn into_parts(mut self) -> (Vec<u8>, u64) {
         self.head.extend(self.tail);
         (self.head, self.left_out)
     }
@@ -44,14 +48,14 @@ impl Cap {
 
 #[cfg(test)]
 mod tests {
-    use super::Cap;
+    use super::HeadAndTail;
 
     #[test]
     fn both_ends_are_kept_wherever_the_pieces_are_cut() {
         let whole: Vec<u8> = (0..40).collect();
         for most in 0..45 {
             for piece in 1..=whole.len() {
-                let mut cap = Cap::new(most);
+                let mut cap = HeadAndTail::new(most);
                 whole.chunks(piece).for_each(|bytes| cap.push(bytes));
                 let (kept, left_out) = cap.into_parts();
                 let mut expected = whole.clone();

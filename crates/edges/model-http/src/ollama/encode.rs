@@ -1,0 +1,87 @@
+//! A request as JSON.
+
+use model::{Content, Request, ToolSpec};
+use serde_json::{Value, json};
+
+use crate::answer::object;
+use crate::pictures;
+use crate::transcript::{self, Call, Entry};
+
+/// Local models scale pictures down themselves; this only bounds the request.
+const LARGEST_PICTURE: usize = 20 << 20;
+
+/// The body of a streaming request of `route` (`PROVIDER/MODEL`). `context` is the window in tokens: without it the server takes a small
+/// one and silently forgets the beginning. A conversation that is too long is to be refused, not cut.
+#[must_use]
+pub fn encode(request: &Request, route: &str, model: &str, context: u32) -> Value {
+    let system =
+        transcript::system(request).map(|system| json!({ "role": "system", "content": system }));
+    let entries = transcript::entries(request, route);
+    let messages: Vec<Value> = system
+        .into_iter()
+        .chain(entries.into_iter().map(message))
+        .collect();
+    let mut body = object([
+        ("model", model.into()),
+        ("messages", messages.into()),
+        ("stream", true.into()),
+        ("truncate", false.into()),
+        ("shift", false.into()),
+        ("options", json!({ "num_ctx": context })),
+    ]);
+    if !request.tools.is_empty() {
+        body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
+    }
+    body.into()
+}
+
+fn tool(spec: &ToolSpec) -> Value {
+    json!({
+        "type": "function",
+        "function": { "name": spec.name, "description": spec.description, "parameters": spec.parameters },
+    })
+}
+
+fn message(entry: Entry) -> Value {
+    match entry {
+        Entry::User(content) => user(content),
+        Entry::Assistant { text, calls, .. } if calls.is_empty() => {
+            json!({ "role": "assistant", "content": text })
+        }
+        Entry::Assistant { text, calls, .. } => {
+            let calls: Vec<Value> = calls.into_iter().map(call).collect();
+            json!({ "role": "assistant", "content": text, "tool_calls": calls })
+        }
+        Entry::Result { name, content, .. } => {
+            json!({ "role": "tool", "tool_name": name, "content": content })
+        }
+    }
+}
+
+fn call(call: Call) -> Value {
+    json!({ "function": { "name": call.name, "arguments": call.arguments } })
+}
+
+fn user(content: Vec<Content>) -> Value {
+    let mut texts = Vec::new();
+    let mut images = Vec::new();
+    for part in content {
+        match part {
+            Content::Text { text } => texts.push(text),
+            Content::Image { mime, base64 } => {
+                match pictures::refused(&mime, &base64, LARGEST_PICTURE) {
+                    Some(why) => texts.push(why),
+                    None => images.push(base64),
+                }
+            }
+        }
+    }
+    let mut message = object([
+        ("role", "user".into()),
+        ("content", texts.join("\n\n").into()),
+    ]);
+    if !images.is_empty() {
+        message.insert("images".to_owned(), images.into());
+    }
+    message.into()
+}
