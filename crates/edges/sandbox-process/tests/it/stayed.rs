@@ -194,6 +194,14 @@ async fn a_program_that_wants_a_terminal_gets_one_of_its_size() {
     assert_eq!(ended(running).await.exit, Exit::Code(0));
 }
 
+/// Waits until the program with this command line (which no other test starts) runs.
+///
+/// Until it has begun, a key would be the shell's; between its fork and its exec, the key would be lost: bash is then still
+/// behind its own handler of the signal.
+async fn in_front(line: &str) {
+    eventually(PATIENCE, "the program is in front", async || marked(line) > 0).await;
+}
+
 #[tokio::test]
 async fn keys_reach_the_program_in_front() {
     let bench = Here::build().await;
@@ -209,8 +217,8 @@ async fn keys_reach_the_program_in_front() {
     assert_eq!(ended(running).await.exit, Exit::Code(5));
 
     // A program that does not care about ^C ends; the sandbox's first process, at the same terminal, does not.
-    let mut running = begin_in_terminal(&bench, "echo ready; sleep 1000").await;
-    heard(running.as_mut(), Some("ready")).await;
+    let mut running = begin_in_terminal(&bench, "sleep 100017; echo not reached").await;
+    in_front("sleep\u{0}100017").await;
     running.write(&[3]).await.unwrap();
     assert_eq!(ended(running).await.exit, Exit::Code(130));
 
@@ -229,12 +237,8 @@ async fn a_shell_in_a_terminal_has_job_control() {
     running.write(b"set -o | grep monitor\n").await.unwrap();
     let said = heard(running.as_mut(), Some("on\r\n")).await;
     assert!(!said.contains("no job control"), "{said}");
-    running.write(b"sleep 1000\n").await.unwrap();
-    // Until it is in front, the key would be the shell's.
-    eventually(PATIENCE, "sleep is in front", async || {
-        marked("sleep\u{0}1000") > 0
-    })
-    .await;
+    running.write(b"sleep 100019\n").await.unwrap();
+    in_front("sleep\u{0}100019").await;
     running.write(&[3]).await.unwrap();
     running.write(b"echo status $?; exit 4\n").await.unwrap();
     let said = heard(running.as_mut(), None).await;
