@@ -3,6 +3,8 @@
 //! Use this for what a person would otherwise type in several lines. It refuses to hide a step: each prints its name and its
 //! time, and what can't be set up is said with the command that would do it.
 
+mod judges;
+mod podman;
 mod setup;
 mod steps;
 
@@ -42,6 +44,11 @@ enum Chore {
         #[arg(long)]
         seed: Option<u64>,
     },
+    /// Let programs of others judge ours; without a network they are skipped
+    Judge {
+        /// One of them alone
+        which: Option<judges::Judge>,
+    },
     /// Write docs/tidings.schema.json and the key reference of docs/configuration.md anew
     Schema,
 }
@@ -55,6 +62,7 @@ fn main() -> ExitCode {
             cuts,
             seed,
         } => steps::crash(messages, cuts, seed),
+        Chore::Judge { which } => judges::judge(which),
         Chore::Schema => steps::schema(),
     };
     match done {

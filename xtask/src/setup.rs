@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 
 /// Programs, and the Debian package that has each.
-const PROGRAMS: [(&str, &str); 6] = [
+const PROGRAMS: [(&str, &str); 7] = [
     ("dockerd", "docker.io"),
     ("chromium", "chromium"),
+    ("curl", "curl"),
     ("chromedriver", "chromium-driver"),
     ("strace", "strace"),
     ("sshd", "openssh-server"),
@@ -42,7 +43,7 @@ pub(crate) fn machine() -> anyhow::Result<Engine> {
     engine()
 }
 
-fn found(program: &str) -> bool {
+pub(crate) fn found(program: &str) -> bool {
     [
         "/usr/bin",
         "/usr/sbin",
@@ -157,6 +158,6 @@ fn engine() -> anyhow::Result<Engine> {
     clippy::disallowed_methods,
     reason = "a chore that polls a foreign program has no event to wait for"
 )]
-fn pause() {
+pub(crate) fn pause() {
     std::thread::sleep(Duration::from_millis(200));
 }

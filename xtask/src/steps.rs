@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 
-use crate::setup;
+use crate::{podman, setup};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -59,7 +59,8 @@ pub(crate) fn test(filter: Option<&str>) -> anyhow::Result<()> {
             "warnings",
         ])?;
     }
-    let mut tests = if has_nextest() {
+    let nextest = has_nextest();
+    let mut tests = if nextest {
         vec![
             "nextest",
             "run",
@@ -82,7 +83,11 @@ pub(crate) fn test(filter: Option<&str>) -> anyhow::Result<()> {
     if filter.is_none() {
         cargo(&["test", "--workspace", "--locked", "--doc"])?;
     }
-    cargo(&tests)
+    cargo(&tests)?;
+    if filter.is_none() {
+        podman::test(&root(), nextest)?;
+    }
+    Ok(())
 }
 
 /// Measures the release binary.

@@ -41,11 +41,18 @@ export const newConversation = (profile) => tell("/api/conversations", { profile
 export const messages = (conversation) => ask(at(conversation, "messages"));
 export const say = (conversation, message) => tell(at(conversation, "messages"), message);
 
+/** Chooses an answer of a question; resolves with what came of it. */
+export const tap = (conversation, choice) => tell(at(conversation, "taps"), choice);
+
 /** `verb`: retry, cancel, mark-sent; without a part it means all of them. */
 export const actOnParcel = (id, verb, part) =>
   ask(`/api/outbox/${encodeURIComponent(id)}/${verb}${part ? `?part=${part}` : ""}`, { method: "POST" });
 
 export const stopSandbox = (id) => ask(`/api/sandboxes/${encodeURIComponent(id)}/stop`, { method: "POST" });
+
+/** Accepts what a server offers; `question` says what was shown. */
+export const acceptTools = (profile, server, question) =>
+  tell(`/api/mcp/${encodeURIComponent(profile)}/${encodeURIComponent(server)}/accept`, { question });
 
 /** Uploads a file, telling its progress (0 to 1). Returns the promise of what was stored, and a way to give up. */
 export function upload(conversation, file, progress) {
@@ -68,7 +75,7 @@ export function upload(conversation, file, progress) {
 const FIRST_WAIT = 500;
 const LONGEST_WAIT = 15_000;
 /** The gateway gives a sign of life every 15 seconds; but comments are invisible here, so only errors count. */
-const EVENTS = ["entry", "preview", "clear", "activity", "idle"];
+const EVENTS = ["entry", "preview", "clear", "activity", "questions", "idle"];
 
 /** Follows a conversation, coming back by itself with growing pauses; `after()` tells the newest entry that is known. */
 export class Follower {

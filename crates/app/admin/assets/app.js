@@ -11,7 +11,7 @@ const OUT_OF_SIGHT = 5 * 60_000;
 
 const profiles = [...document.querySelectorAll('input[name="profile"]')];
 const sidebar = new Sidebar(profiles.length > 1);
-const thread = new Thread(changed);
+const thread = new Thread(changed, (choice) => api.tap(current, choice));
 const composer = new Composer({ place, say, stop: () => say("/stop", []) });
 
 let current = null;

@@ -92,13 +92,43 @@ export function personEntry(message) {
   return item;
 }
 
-export function agentEntry(entry) {
+/** A question's answers: buttons while it is open, then what became of it. `choose(choice)` resolves with a sentence. */
+function answers(question, choose) {
+  const note = el("p", { class: "outcome", role: "status" });
+  const box = el("div", { class: "answers", role: "group", "aria-label": "Answers", "data-question": question.id });
+  const press = async (choice) => {
+    box.classList.add("sending");
+    for (const button of box.querySelectorAll("button")) button.disabled = true;
+    try {
+      const { says, over } = await choose(choice);
+      note.textContent = says ?? "Your answer is stored.";
+      if (over) box.dataset.over = note.textContent;
+    } catch (error) {
+      note.textContent = `Not sent: ${error.message}.`;
+    }
+    box.classList.remove("sending");
+    for (const button of box.querySelectorAll("button")) button.disabled = false;
+  };
+  box.append(...question.choices.map((choice) =>
+    el("button", { type: "button", class: "answer", on: { click: () => press(choice) } }, choice.label)), note);
+  return box;
+}
+
+/** What is known of a question: `undefined` if nothing is, `null` if it is open, else what became of it. */
+export function drawAnswers(box, outcome, early) {
+  const open = outcome === null && !box.dataset.over;
+  for (const button of box.querySelectorAll("button")) button.hidden = !open;
+  if (!open && !early) box.querySelector(".outcome").textContent = outcome ?? box.dataset.over ?? "This question is over.";
+}
+
+export function agentEntry(entry, choose) {
   const item = el("li", { class: "message agent" });
   item.append(...[
     el("span", { class: "hidden" }, "Tidings: "),
     entry.may_be_repeat ? el("div", {}, el("span", { class: "repeat" }, "may be a repeat")) : null,
     files(entry.files),
     entry.html ? words(entry.html) : null,
+    entry.question?.choices.length ? answers(entry.question, (choice) => choose(entry, choice)) : null,
     el("div", { class: "meta" }, when(entry.at)),
   ].filter(Boolean));
   return item;

@@ -1,7 +1,7 @@
 // The conversation that is open: entries in the log's order, runs between them, what is being sent, what is being written.
 
 import * as api from "./api.js";
-import { agentEntry, personEntry, words } from "./entry.js";
+import { agentEntry, drawAnswers, personEntry, words } from "./entry.js";
 import { dayOf, dayText, el, find, freshId, icon } from "./dom.js";
 
 /** After a preview is cleared its final text follows at once; until then it stays, so that nothing flickers. */
@@ -11,8 +11,9 @@ const HOPE = 20_000;
 const NEAR = 80;
 
 export class Thread {
-  constructor(changed) {
+  constructor(changed, tap) {
     this.changed = changed;
+    this.tap = tap;
     this.list = find("messages");
     this.tail = find("tail");
     this.scroller = find("scroller");
@@ -30,7 +31,7 @@ export class Thread {
     this.tail.replaceChildren();
     clearTimeout(this.settling);
     clearTimeout(this.hoping);
-    Object.assign(this, { newest: 0, entries: new Map(), pending: new Map(), runs: new Map(), run: null, busy: false, hope: false, preview: null, stuck: true });
+    Object.assign(this, { newest: 0, entries: new Map(), pending: new Map(), runs: new Map(), run: null, questions: null, busy: false, hope: false, preview: null, stuck: true });
     find("latest").hidden = true;
   }
 
@@ -87,6 +88,7 @@ export class Thread {
     else if (kind === "preview") this.showPreview(data.html);
     else if (kind === "clear") this.settle();
     else if (kind === "activity") this.activity(data);
+    else if (kind === "questions") this.asked(data.questions);
     else if (kind === "idle") this.idle();
     this.changed();
   }
@@ -95,7 +97,8 @@ export class Thread {
     this.newest = Math.max(this.newest, entry.id);
     if (this.entries.has(entry.id)) return;
     const mine = entry.author === "person";
-    const item = mine ? personEntry(entry) : agentEntry(entry);
+    const item = mine ? personEntry(entry) : agentEntry(entry, (asked, choice) => this.choose(asked, choice));
+    this.drawQuestions(item);
     this.entries.set(entry.id, item);
     if (mine) this.sent(entry.message ?? this.matching(entry), entry.id);
     else {
@@ -123,6 +126,26 @@ export class Thread {
     }
     if (this.busy) this.stopHoping();
     this.drawDots();
+  }
+
+  // ---- what the agent asks
+
+  asked(questions) {
+    this.questions = new Map(questions.map((question) => [question.id, question.outcome]));
+    this.drawQuestions(this.list);
+    this.stick();
+  }
+
+  drawQuestions(inside) {
+    // What is open is told right after what was said.
+    for (const box of inside.querySelectorAll(".answers")) drawAnswers(box, this.questions?.get(box.dataset.question), this.questions === null);
+  }
+
+  async choose(entry, choice) {
+    const answer = await this.tap({ id: freshId(), entry: entry.id, token: choice.token });
+    if (answer.over) this.questions?.set(entry.question.id, answer.says);
+    queueMicrotask(() => this.drawQuestions(this.list));
+    return answer;
   }
 
   idle() {

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use chat_web::{Said, SayError};
+use chat::ChatAdapter as _;
+use chat_web::{Said, SayError, Tapped};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -18,8 +19,9 @@ use waybill::{Conversation, ProfileId};
 use crate::asked::Asked;
 use crate::error::Refused;
 use crate::files;
+use crate::progress::view;
 use crate::router::Surface;
-use crate::view::EntryView;
+use crate::view::{EntryView, Form};
 
 /// Most conversations in the list.
 const LISTED: usize = 200;
@@ -46,7 +48,9 @@ pub(crate) async fn find(surface: &Surface, id: String) -> Result<ConversationRo
         .ok_or_else(|| Refused::missing("conversation"))
 }
 
-fn parse<T: DeserializeOwned>(body: Result<Bytes, BytesRejection>) -> Result<T, Refused> {
+pub(crate) fn parse<T: DeserializeOwned>(
+    body: Result<Bytes, BytesRejection>,
+) -> Result<T, Refused> {
     let body = body.map_err(|error| Refused::too_large(error.to_string()))?;
     serde_json::from_slice(&body)
         .map_err(|error| Refused::malformed(format!("the request can't be read: {error}")))
@@ -95,10 +99,18 @@ pub(crate) async fn create(
     Ok((StatusCode::CREATED, Json(answer)).into_response())
 }
 
-/// `GET /api/conversations/ID/messages`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Shown {
+    #[serde(default)]
+    form: Form,
+}
+
+/// `GET /api/conversations/ID/messages?form=html|markdown`.
 pub(crate) async fn messages(
     State(surface): State<Arc<Surface>>,
     Asked(Path(id)): Asked<Path<String>>,
+    Asked(Query(shown)): Asked<Query<Shown>>,
 ) -> Result<Json<Value>, Refused> {
     let found = find(&surface, id).await?;
     let entries = surface
@@ -108,7 +120,7 @@ pub(crate) async fn messages(
         .await?;
     let entries: Vec<EntryView> = entries
         .iter()
-        .map(|entry| EntryView::of(entry, None))
+        .map(|entry| EntryView::of(entry, None, shown.form))
         .collect();
     Ok(Json(
         json!({ "conversation": row(&found), "entries": entries }),
@@ -155,6 +167,50 @@ pub(crate) async fn say(
     };
     let heard = surface.options.web.say(said).await.map_err(refusal)?;
     Ok((StatusCode::ACCEPTED, Json(json!({ "entry": heard.entry }))).into_response())
+}
+
+/// `GET /api/conversations/ID/messages/MESSAGE`: how far a message is that was said here.
+pub(crate) async fn progress(
+    State(surface): State<Arc<Surface>>,
+    Asked(Path((id, message))): Asked<Path<(String, String)>>,
+) -> Result<Json<Value>, Refused> {
+    let found = find(&surface, id).await?;
+    let (web, answers) = (&surface.options.web, &surface.options.v1.answers);
+    let event = Said::event_key_of(&found.conversation, &message);
+    let progress = answers.progress(web.account(), &event).await?;
+    let progress = progress.ok_or_else(|| Refused::missing("message"))?;
+    Ok(Json(view(&progress)))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewTap {
+    id: String,
+    entry: i64,
+    token: String,
+}
+
+/// `POST /api/conversations/ID/taps`: an answer of a question was chosen. 202 when it is durable, with what came of it.
+pub(crate) async fn tap(
+    State(surface): State<Arc<Surface>>,
+    Asked(Path(id)): Asked<Path<String>>,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Refused> {
+    let found = find(&surface, id).await?;
+    let NewTap { id, entry, token } = parse(body)?;
+    let tapped = Tapped {
+        conversation: found.conversation,
+        id,
+        entry,
+        token,
+    };
+    let answer = surface.options.web.tap(tapped).await.map_err(refusal)?;
+    let (says, over) = answer.map_or((None, false), |answer| (Some(answer.says), answer.over));
+    Ok((
+        StatusCode::ACCEPTED,
+        Json(json!({ "says": says, "over": over })),
+    )
+        .into_response())
 }
 
 fn refusal(error: SayError) -> Refused {

@@ -1,6 +1,7 @@
 //! What moves in a conversation, as server-sent events.
 //!
-//! Types: `entry` (with the entry's id, which a page gives back when it comes again), `preview`, `clear`, `activity`, `idle`.
+//! Types: `entry` (with the entry's id, which a page gives back when it comes again), `preview`, `clear`, `activity`,
+//! `questions`, `idle`.
 //! A stream begins with what was missed and how things stand; it ends when the listener lagged too far behind, after a
 //! while, or when we stop: the page comes again, and nothing is lost.
 
@@ -26,7 +27,7 @@ use crate::conversations::{ENTRIES, find};
 use crate::error::Refused;
 use crate::router::Surface;
 use crate::serve::told;
-use crate::view::{EntryView, html};
+use crate::view::{EntryView, Form, html};
 
 /// A growing answer is drawn at most this often: a model writes faster than a page can be read.
 const FRAME: Duration = Duration::from_millis(60);
@@ -38,9 +39,11 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 #[derive(Deserialize)]
 pub(crate) struct Place {
     after: Option<i64>,
+    #[serde(default)]
+    form: Form,
 }
 
-/// `GET /api/conversations/ID/events?after=ENTRY`.
+/// `GET /api/conversations/ID/events?after=ENTRY&form=html|markdown`.
 pub(crate) async fn events(
     State(surface): State<Arc<Surface>>,
     Asked(Path(id)): Asked<Path<String>>,
@@ -59,7 +62,13 @@ pub(crate) async fn events(
         .visible
         .entries(&found.conversation, after, ENTRIES)
         .await?;
-    let feed = Feed::new(subscription, missed, after, surface.stopping.clone());
+    let feed = Feed::new(
+        subscription,
+        missed,
+        after,
+        place.form,
+        surface.stopping.clone(),
+    );
     let stream = stream::unfold(feed, |mut feed| async move {
         let event = feed.next().await?;
         Some((Ok::<_, Infallible>(event), feed))
@@ -79,6 +88,7 @@ struct Feed {
     ready: VecDeque<Event>,
     /// The newest entry that was sent.
     newest: i64,
+    form: Form,
     /// The answer so far, not drawn yet.
     preview: Option<String>,
     drawn_at: Instant,
@@ -90,6 +100,7 @@ impl Feed {
         subscription: Subscription,
         missed: Vec<Visible>,
         after: i64,
+        form: Form,
         stopping: watch::Receiver<bool>,
     ) -> Self {
         let now = Instant::now();
@@ -98,6 +109,7 @@ impl Feed {
             stopping,
             ready: VecDeque::new(),
             newest: after,
+            form,
             preview: None,
             drawn_at: now,
             ends_at: now + LONGEST,
@@ -105,7 +117,13 @@ impl Feed {
         for entry in &missed {
             feed.entry(entry, None);
         }
-        let Snapshot { preview, run } = feed.subscription.snapshot.clone();
+        let Snapshot {
+            preview,
+            run,
+            questions,
+        } = feed.subscription.snapshot.clone();
+        feed.ready
+            .push_back(event("questions", &json!({ "questions": questions })));
         feed.ready
             .push_back(event("activity", &json!({ "run": run })));
         match preview {
@@ -123,7 +141,7 @@ impl Feed {
             return;
         }
         self.newest = entry.id;
-        let view = EntryView::of(entry, message);
+        let view = EntryView::of(entry, message, self.form);
         let data = serde_json::to_string(&view).unwrap_or_default();
         self.ready.push_back(
             Event::default()
@@ -135,8 +153,11 @@ impl Feed {
 
     fn draw(&mut self, markdown: &str) {
         self.drawn_at = Instant::now();
-        self.ready
-            .push_back(event("preview", &json!({ "html": html(markdown) })));
+        let preview = match self.form {
+            Form::Html => json!({ "html": html(markdown) }),
+            Form::Markdown => json!({ "markdown": markdown }),
+        };
+        self.ready.push_back(event("preview", &preview));
     }
 
     async fn next(&mut self) -> Option<Event> {
@@ -162,6 +183,7 @@ impl Feed {
                     Live::Entry { entry, message } => self.entry(&entry, message),
                     Live::Busy { after } => self.ready.push_back(event("activity", &json!({ "busy": { "after": after } }))),
                     Live::Step(step) => self.ready.push_back(event("activity", &json!({ "step": step }))),
+                    Live::Questions(questions) => self.ready.push_back(event("questions", &json!({ "questions": questions }))),
                     Live::Idle => self.ready.push_back(event("idle", &json!({}))),
                     Live::Missed => return None,
                 },

@@ -175,10 +175,21 @@ pub(crate) async fn download(
     let hash: ContentHash = hash
         .parse()
         .map_err(|_malformed| Refused::missing("file"))?;
+    serve(&surface, &profile, hash, &name, &headers).await
+}
+
+/// Hands a file out: whole, a part of it, or the word that the asker has it already.
+pub(crate) async fn serve(
+    surface: &Surface,
+    profile: &ProfileId,
+    hash: ContentHash,
+    name: &str,
+    headers: &HeaderMap,
+) -> Result<Response, Refused> {
     let (size, mut bytes) = surface
         .options
         .blobs
-        .open(&profile, &hash)
+        .open(profile, &hash)
         .await
         .map_err(refusal)?;
     let tag = format!("\"{hash}\"");
@@ -189,7 +200,7 @@ pub(crate) async fn download(
         (header::CACHE_CONTROL, HeaderValue::from_static(KEPT)),
         (header::ETAG, value(tag.clone())?),
     ];
-    if has_already(&headers, &tag) {
+    if has_already(headers, &tag) {
         return Ok((StatusCode::NOT_MODIFIED, kept).into_response());
     }
     let head = bytes.next().await.map_err(refusal)?.unwrap_or_default();
@@ -206,7 +217,7 @@ pub(crate) async fn download(
     let (first, last) = range.unwrap_or((0, size.saturating_sub(1)));
     let length = if size == 0 { 0 } else { last - first + 1 };
     let mut response = Response::new(Body::from_stream(cut(head, bytes, first, length)));
-    let disposition = kind::disposition(in_place.is_some(), &name);
+    let disposition = kind::disposition(in_place.is_some(), name);
     let headers = response.headers_mut();
     let fixed = [
         (

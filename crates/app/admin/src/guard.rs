@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::error::Refused;
 use crate::router::Surface;
+use crate::v1::Refusal;
 
 /// Longest wait for the head of an answer, uploads aside (they have a limit for each piece).
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -93,7 +94,15 @@ fn own_origin(headers: &HeaderMap, host: &str) -> bool {
 
 /// What is data and no page, cookie or not.
 pub(crate) fn is_data(path: &str) -> bool {
-    path.starts_with("/api/") || path.starts_with("/files/") || path == "/metrics"
+    path.starts_with("/api/")
+        || path.starts_with("/files/")
+        || path == "/metrics"
+        || is_for_programs(path)
+}
+
+/// What programs ask, with a key.
+fn is_for_programs(path: &str) -> bool {
+    path.starts_with("/v1/")
 }
 
 /// What a browser says of who asks, where it says it: another page on the same machine is `same-site`, and foreign.
@@ -138,9 +147,12 @@ pub(crate) async fn guard(
     next: Next,
 ) -> Response {
     let upload = request.method() == Method::POST && request.uri().path().ends_with("/files");
+    let programs = is_for_programs(request.uri().path());
     let mut response = match refusal(&surface, &request) {
+        Some(refused) if programs => Refusal::from(refused).into_response(),
         Some(refused) => refused.into_response(),
-        None if upload => next.run(request).await,
+        // A turn may take long; how long it is waited for stands there.
+        None if upload || programs => next.run(request).await,
         None => match tokio::time::timeout(PATIENCE, next.run(request)).await {
             Ok(response) => response,
             Err(_late) => Refused::new(

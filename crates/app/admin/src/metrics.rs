@@ -12,6 +12,7 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use model::Cost;
 use outbox::{PartState, QueueDepth, Tallied};
 use prometheus_client::encoding::{EncodeLabelSet, prometheus_text};
 use prometheus_client::metrics::counter::Counter;
@@ -23,7 +24,7 @@ use tokio::time::Instant;
 use waybill::Timestamp;
 
 use crate::error::Refused;
-use crate::options::{AccountHealth, LetGo, Options};
+use crate::options::{AccountHealth, LetGo, Money, Options};
 use crate::router::Surface;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -59,6 +60,26 @@ struct Build {
     version: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Used {
+    profile: String,
+    model: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct UsedTokens {
+    profile: String,
+    model: String,
+    kind: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct InPeriod {
+    profile: String,
+    period: &'static str,
+}
+
+type Dollars = Gauge<f64, AtomicU64>;
 type Seconds = Gauge<f64, AtomicU64>;
 
 /// What is known at the moment of asking.
@@ -70,6 +91,7 @@ struct Reading {
     accounts: Vec<AccountHealth>,
     aside: u64,
     let_go: LetGo,
+    money: Vec<Money>,
 }
 
 /// For how long an answer is given again.
@@ -105,10 +127,16 @@ async fn read(options: &Options) -> Result<String, Refused> {
         accounts: options.status.accounts(),
         aside: options.inbox.poisoned().await?,
         let_go: options.status.let_go(),
+        money: options.money.money(),
     };
     reading
         .text()
         .map_err(|error| Refused::unavailable(format!("no metrics: {error}")))
+}
+
+/// A float holds every millionth up to nine thousand million of them.
+fn dollars(cost: Cost) -> f64 {
+    cost.0 as f64 / 1_000_000.0
 }
 
 fn seconds(from: Timestamp, to: Timestamp) -> f64 {
@@ -125,6 +153,8 @@ impl Reading {
         self.ends(&mut registry);
         self.health(&mut registry);
         self.retention(&mut registry);
+        self.models(&mut registry);
+        self.spending(&mut registry);
         let mut text = String::new();
         prometheus_text::encode(&mut text, &registry)?;
         Ok(text)
@@ -246,6 +276,89 @@ impl Reading {
             "tidings_account_up",
             "Whether the account works: 1, or 0 from its trouble, or its start, to its next good sign",
             up,
+        );
+    }
+
+    /// What was asked of models since the start.
+    fn models(&self, registry: &mut Registry) {
+        let calls = Family::<Used, Counter>::default();
+        let unpriced = Family::<Used, Counter>::default();
+        let tokens = Family::<UsedTokens, Counter>::default();
+        let cost = Family::<Used, Counter<f64, AtomicU64>>::default();
+        for money in &self.money {
+            for (model, total) in &money.routes {
+                let used = Used {
+                    profile: money.profile.to_string(),
+                    model: model.clone(),
+                };
+                calls.get_or_create(&used).inc_by(total.calls);
+                unpriced.get_or_create(&used).inc_by(total.unpriced);
+                cost.get_or_create(&used).inc_by(dollars(total.cost));
+                let cached = total.usage.cached.min(total.usage.input);
+                for (kind, count) in [
+                    ("fresh", total.usage.input - cached),
+                    ("cached", cached),
+                    ("output", total.usage.output),
+                ] {
+                    let labels = UsedTokens {
+                        profile: used.profile.clone(),
+                        model: used.model.clone(),
+                        kind,
+                    };
+                    tokens.get_or_create(&labels).inc_by(count);
+                }
+            }
+        }
+        registry.register(
+            "tidings_model_calls",
+            "Calls that models answered since the start",
+            calls,
+        );
+        registry.register(
+            "tidings_model_calls_unpriced",
+            "Of those, calls whose cost is unknown",
+            unpriced,
+        );
+        registry.register(
+            "tidings_model_tokens",
+            "Tokens that they read afresh, read from a cache, and wrote since the start",
+            tokens,
+        );
+        registry.register(
+            "tidings_model_cost_usd",
+            "US dollars that calls with a known price cost since the start",
+            cost,
+        );
+    }
+
+    /// How much of its money each profile has spent.
+    fn spending(&self, registry: &mut Registry) {
+        let spent = Family::<InPeriod, Dollars>::default();
+        let limit = Family::<InPeriod, Dollars>::default();
+        for money in &self.money {
+            for (period, total, cap) in [
+                ("day", &money.day, money.limits.day),
+                ("month", &money.month, money.limits.month),
+            ] {
+                let labels = InPeriod {
+                    profile: money.profile.to_string(),
+                    period,
+                };
+                spent.get_or_create(&labels).set(dollars(total.cost));
+                if let Some(cap) = cap {
+                    limit.get_or_create(&labels).set(dollars(cap));
+                }
+            }
+        }
+        registry.register(
+            "tidings_spent_usd",
+            "US dollars that the profile spent in this day or month (UTC), as far as prices are known",
+            spent,
+        );
+        registry.register(
+            "tidings_spent_limit_usd",
+            "US dollars that it may spend in it, where there is a limit",
+            limit,
         );
     }
 

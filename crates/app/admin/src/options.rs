@@ -4,13 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use chat_api::Api;
 use chat_web::Web;
 use outbox::{OutboxStore, Tally};
-use policy::AccessStore;
+use policy::budget::Limits;
+use policy::{AccessStore, KeyStore};
 use sandbox::{BlobStore, Keeper, Logbook};
 use serde::Serialize;
-use session::VisibleLog;
+use session::{AnswerStore, Ledger, Total, VisibleLog};
 use waybill::{AccountId, Clock, Ids, ProfileId, Timestamp};
+
+use crate::servers::ToolServers;
 
 /// A profile that a conversation can be held with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -106,6 +110,27 @@ pub trait StatusPort: Send + Sync {
     }
 }
 
+/// How a profile's money stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Money {
+    /// Whose.
+    pub profile: ProfileId,
+    /// What it may spend.
+    pub limits: Limits,
+    /// What it spent today (UTC), running turns included.
+    pub day: Total,
+    /// What it spent this month (UTC), running turns included.
+    pub month: Total,
+    /// What it spent since the start, by model.
+    pub routes: Vec<(String, Total)>,
+}
+
+/// Tells what is spent. Must answer at once.
+pub trait MoneyPort: Send + Sync {
+    /// Of every profile, by name.
+    fn money(&self) -> Vec<Money>;
+}
+
 /// Tells what was put aside.
 #[async_trait]
 pub trait InboxPort: Send + Sync {
@@ -116,9 +141,22 @@ pub trait InboxPort: Send + Sync {
     async fn poisoned(&self) -> Result<u64, session::StoreError>;
 }
 
+/// What `/v1` needs.
+#[derive(Clone)]
+pub struct Programs {
+    /// The API as a channel.
+    pub api: Api,
+    /// Who may ask.
+    pub keys: Arc<dyn KeyStore>,
+    /// What became of requests.
+    pub answers: Arc<dyn AnswerStore>,
+}
+
 /// What [`crate::serve`] needs.
 #[derive(Clone)]
 pub struct Options {
+    /// What programs ask.
+    pub v1: Programs,
     /// The web chat.
     pub web: Web,
     /// What is visible in it.
@@ -147,6 +185,12 @@ pub struct Options {
     pub attachment_bytes: u64,
     /// Who looks after sandboxes, one for each kind.
     pub keepers: Vec<Arc<dyn Keeper>>,
+    /// Who looks after servers of tools.
+    pub servers: Arc<dyn ToolServers>,
+    /// What is spent, and what may be.
+    pub money: Arc<dyn MoneyPort>,
+    /// What was spent, by day.
+    pub ledger: Arc<dyn Ledger>,
     /// The last commands of each sandbox.
     pub logbook: Arc<dyn Logbook>,
     /// Names that a trusted proxy serves us under, as they stand in `Host`. Loopback names need no mention.

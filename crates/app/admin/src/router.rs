@@ -15,6 +15,7 @@ use crate::openapi::Operation;
 use crate::options::{Options, Status};
 use crate::{
     assets, conversations, events, files, guard, login, metrics, openapi, page, parcels, sandboxes,
+    servers, usage, v1,
 };
 
 /// Largest JSON body: the longest text, written in escapes, fits.
@@ -31,6 +32,8 @@ pub(crate) struct Surface {
     pub(crate) stopping: watch::Receiver<bool>,
     /// What a monitor was last told.
     pub(crate) metrics: metrics::Kept,
+    /// What is remembered of programs between their requests.
+    pub(crate) v1: v1::Desk,
 }
 
 /// Alive either way: a probe must not restart what only lacks room.
@@ -67,6 +70,8 @@ pub(crate) enum Door {
     Open,
     /// Only who has an open session.
     Session,
+    /// Only programs with a key.
+    Key,
 }
 
 /// A row of the table.
@@ -74,7 +79,7 @@ pub(crate) struct Route {
     pub(crate) verb: Verb,
     pub(crate) path: &'static str,
     pub(crate) door: Door,
-    /// Its description; `None` for pages and what belongs to them.
+    /// Its description; `None` for pages and what belongs to them, and for `/v1`, whose form others gave it.
     pub(crate) operation: Option<fn() -> Operation>,
     handler: fn(MethodFilter) -> MethodRouter<Arc<Surface>>,
 }
@@ -109,6 +114,20 @@ pub(crate) fn routes() -> Vec<Route> {
             door: Door::Open,
             operation: None,
             handler: |verb| on(verb, sandboxes::all),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/servers",
+            door: Door::Open,
+            operation: None,
+            handler: |verb| on(verb, servers::all),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/usage",
+            door: Door::Open,
+            operation: None,
+            handler: |verb| on(verb, usage::all),
         },
         Route {
             verb: Verb::Get,
@@ -196,6 +215,20 @@ pub(crate) fn routes() -> Vec<Route> {
         },
         Route {
             verb: Verb::Get,
+            path: "/api/conversations/{id}/messages/{message}",
+            door: Door::Session,
+            operation: Some(openapi::progress),
+            handler: |verb| on(verb, conversations::progress),
+        },
+        Route {
+            verb: Verb::Post,
+            path: "/api/conversations/{id}/taps",
+            door: Door::Session,
+            operation: Some(openapi::tap),
+            handler: |verb| on(verb, conversations::tap),
+        },
+        Route {
+            verb: Verb::Get,
             path: "/api/conversations/{id}/events",
             door: Door::Session,
             operation: Some(openapi::events),
@@ -231,6 +264,13 @@ pub(crate) fn routes() -> Vec<Route> {
         },
         Route {
             verb: Verb::Get,
+            path: "/api/usage",
+            door: Door::Session,
+            operation: Some(openapi::usage),
+            handler: |verb| on(verb, usage::list),
+        },
+        Route {
+            verb: Verb::Get,
             path: "/api/sandboxes",
             door: Door::Session,
             operation: Some(openapi::sandboxes),
@@ -245,10 +285,66 @@ pub(crate) fn routes() -> Vec<Route> {
         },
         Route {
             verb: Verb::Get,
+            path: "/api/mcp",
+            door: Door::Session,
+            operation: Some(openapi::tool_servers),
+            handler: |verb| on(verb, servers::list),
+        },
+        Route {
+            verb: Verb::Post,
+            path: "/api/mcp/{profile}/{server}/accept",
+            door: Door::Session,
+            operation: Some(openapi::accept_tools),
+            handler: |verb| on(verb, servers::accept),
+        },
+        Route {
+            verb: Verb::Get,
             path: "/files/{profile}/{hash}/{name}",
             door: Door::Session,
             operation: Some(openapi::download),
             handler: |verb| on(verb, files::download),
+        },
+        Route {
+            verb: Verb::Post,
+            path: "/v1/chat/completions",
+            door: Door::Key,
+            operation: None,
+            handler: |verb| on(verb, v1::completions),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/v1/models",
+            door: Door::Key,
+            operation: None,
+            handler: |verb| on(verb, v1::models),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/v1/models/{id}",
+            door: Door::Key,
+            operation: None,
+            handler: |verb| on(verb, v1::model),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/v1/files/{id}/content",
+            door: Door::Key,
+            operation: None,
+            handler: |verb| on(verb, v1::file),
+        },
+        Route {
+            verb: Verb::Get,
+            path: "/v1/{*rest}",
+            door: Door::Key,
+            operation: None,
+            handler: |verb| on(verb, v1::not_there),
+        },
+        Route {
+            verb: Verb::Post,
+            path: "/v1/{*rest}",
+            door: Door::Key,
+            operation: None,
+            handler: |verb| on(verb, v1::not_there),
         },
     ]
 }
@@ -265,7 +361,12 @@ fn behind(door: Door) -> Router<Arc<Surface>> {
             };
             router.route(row.path, (row.handler)(verb))
         })
-        .method_not_allowed_fallback(|| async { Refused::method() })
+        .method_not_allowed_fallback(move || async move {
+            match door {
+                Door::Open | Door::Session => Refused::method().into_response(),
+                Door::Key => v1::Refusal::method().into_response(),
+            }
+        })
 }
 
 pub(crate) fn router(surface: Arc<Surface>) -> Router {
@@ -273,8 +374,13 @@ pub(crate) fn router(surface: Arc<Surface>) -> Router {
         Arc::clone(&surface),
         login::require,
     ));
+    let programs = behind(Door::Key).layer(middleware::from_fn_with_state(
+        Arc::clone(&surface),
+        v1::require,
+    ));
     behind(Door::Open)
         .merge(inside)
+        .merge(programs)
         .fallback(|| async { Refused::missing("page") })
         .layer(DefaultBodyLimit::max(BODY))
         .layer(middleware::from_fn_with_state(
@@ -294,6 +400,8 @@ mod tests {
             let data = route.path.starts_with("/api/") || route.path.starts_with("/files/");
             let behind = data && route.path != "/api/openapi.json";
             assert_eq!(route.door == Door::Session, behind, "{}", route.path);
+            let of_programs = route.path.starts_with("/v1/");
+            assert_eq!(route.door == Door::Key, of_programs, "{}", route.path);
         }
     }
 }

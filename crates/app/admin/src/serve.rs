@@ -18,9 +18,10 @@ use crate::assets;
 use crate::metrics::Kept;
 use crate::options::Options;
 use crate::router::{Surface, router};
+use crate::v1::Desk;
 
-/// Most connections at once; more wait in the system's queue.
-const CONNECTIONS: usize = 256;
+/// Most connections at once; more wait in the system's queue. A thousand programs may wait for their turns at the same time.
+const CONNECTIONS: usize = 2_048;
 /// Longest wait for a request's head, from a new or a kept connection.
 const HEAD: Duration = Duration::from_secs(30);
 /// Longest wait for requests in flight when we stop.
@@ -45,6 +46,7 @@ pub async fn serve(
         build: assets::build(),
         stopping: stopped.clone(),
         metrics: Kept::default(),
+        v1: Desk::default(),
     };
     let app = router(Arc::new(surface));
     let mut connections = JoinSet::new();

@@ -4,9 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
-use waybill::MessageId;
+use waybill::{ClientId, MessageId, ProfileId};
 
 use crate::outbox::{Which, Wish};
+use crate::talk::Wish as Wishes;
 
 /// A gateway between people and AI agents: every word and every file arrives, or the person is told why not.
 #[derive(Debug, Parser)]
@@ -37,6 +38,12 @@ pub(crate) enum Command {
         #[arg(long, value_name = "ADDR", value_parser = settings::listen_address)]
         listen: Option<SocketAddr>,
     },
+    /// Talk with an agent in the terminal
+    Chat {
+        /// How
+        #[command(flatten)]
+        wish: Wishes,
+    },
     /// Print a fresh one-time link to the web chat
     Login,
     /// Make a whole copy of the home, also while the gateway runs
@@ -66,8 +73,63 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: SandboxesCommand,
     },
+    /// Servers whose tools the agents may call (docs/mcp.md)
+    Mcp {
+        /// What to do
+        #[command(subcommand)]
+        command: McpCommand,
+    },
+    /// Keys by which programs ask (docs/api.md)
+    ApiKey {
+        /// What to do
+        #[command(subcommand)]
+        command: ApiKeyCommand,
+    },
+    /// See what models were used for, by day, profile and model, and what that cost
+    Usage {
+        /// So many days (UTC), today included
+        #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3660))]
+        days: u32,
+    },
     /// Try everything that a gateway needs, each profile's sandbox too, and say what does not work
     Doctor,
+}
+
+/// `api-key` commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApiKeyCommand {
+    /// Make a key and print it, this once
+    Add {
+        /// The program that will hold it
+        #[arg(value_parser = str::parse::<ClientId>)]
+        name: ClientId,
+        /// The profile that answers it
+        #[arg(long, short, value_name = "PROFILE", value_parser = str::parse::<ProfileId>)]
+        profile: ProfileId,
+    },
+    /// List keys: whose, for which profile, when used last
+    List,
+    /// Make a key worthless, at once
+    Revoke {
+        /// Its name
+        #[arg(value_parser = str::parse::<ClientId>)]
+        name: ClientId,
+    },
+}
+
+/// `mcp` commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// List them: how each is, what it offers, what waits for you
+    List,
+    /// Accept what a server offers that is new or changed since you saw it
+    Accept {
+        /// Its name in tidings.toml
+        server: String,
+        /// Whose it is, if more than one profile has a server of that name
+        #[arg(long, short, value_name = "PROFILE", value_parser = str::parse::<ProfileId>)]
+        profile: Option<ProfileId>,
+    },
 }
 
 /// `sandboxes` commands.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use gateway::{Check, Verdict, examine_ground};
+use gateway::{Check, Verdict, examine_ground, examine_servers};
 use serde_json::json;
 use settings::{Environment, Home};
 use waybill::{Clock, ProfileId};
@@ -23,17 +23,26 @@ pub(crate) fn run(
     home.check()?;
     let loaded = settings::load(home, environment);
     let mut ground = vec![configuration(&loaded)];
-    let profiles = match loaded.into_settings() {
+    let mut servers = Vec::new();
+    let mut profiles = match loaded.into_settings() {
         Err(_told) => {
             let runtime = sandboxes::runtime()?;
             ground.extend(runtime.block_on(examine_ground(home, clock)));
             Vec::new()
         }
-        Ok(_) => sandboxes::with(home, environment, sandboxes::Needs::Profiles, async |all| {
-            ground.extend(examine_ground(home, clock).await);
-            Ok(all.examine().await)
-        })?,
+        Ok(settings) => {
+            sandboxes::with(home, environment, sandboxes::Needs::Profiles, async |all| {
+                ground.extend(examine_ground(home, clock).await);
+                let minder = crate::servers::minder();
+                servers = examine_servers(home, &settings, &minder, environment).await;
+                Ok(all.examine().await)
+            })?
+        }
     };
+    for (id, checks) in &mut profiles {
+        let own = servers.iter_mut().filter(|(other, _)| other == id);
+        own.for_each(|(_, more)| checks.append(more));
+    }
     if as_json {
         println!("{}", object(&ground, &profiles));
     } else {

@@ -5,6 +5,7 @@
 //!
 //! Start reading at [`arguments::Arguments`].
 
+mod api_key;
 mod arguments;
 mod backup;
 mod config;
@@ -15,7 +16,10 @@ mod login;
 mod outbox;
 mod printable;
 mod sandboxes;
+mod servers;
+mod talk;
 mod up;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -24,12 +28,16 @@ use clap::Parser as _;
 use gateway::SystemClock;
 use settings::{Environment, Home, ProcessEnvironment};
 
-use crate::arguments::{Arguments, Command, ConfigCommand, OutboxCommand, SandboxesCommand};
+use crate::arguments::{
+    ApiKeyCommand, Arguments, Command, ConfigCommand, McpCommand, OutboxCommand, SandboxesCommand,
+};
 use crate::exit::Failure;
 use crate::outbox::Paint;
 
 /// The hidden first argument with which the gateway starts itself to become a sandbox.
 const SANDBOX: &str = "__sandbox";
+/// The hidden first argument with which the gateway starts itself to mind a server of tools.
+const MINDER: &str = "__mcp";
 /// Which failpoints a debug build arms (`docs/crash-matrix.md`).
 #[cfg(debug_assertions)]
 const FAILPOINT: &str = "TIDINGS_FAILPOINT";
@@ -39,6 +47,11 @@ fn main() -> ExitCode {
     if words.first().is_some_and(|word| word == SANDBOX) {
         // Before any thread: a process with a second thread can't enter a user namespace.
         sandbox_process::launch::run(&words);
+    }
+    if let [first, command @ ..] = words.as_slice()
+        && first == MINDER
+    {
+        mcp::minder::run(command);
     }
     let arguments = Arguments::parse();
     #[cfg(debug_assertions)]
@@ -75,6 +88,10 @@ fn obey(arguments: &Arguments, environment: &dyn Environment) -> Result<ExitCode
             };
             backup::run(&home, place, secrets, arguments.json)
         }
+        Command::Chat { wish } => {
+            let paint = Paint::of(environment);
+            talk::run(&home, wish, arguments.json, paint, environment)
+        }
         Command::Login => login::run(&home, arguments.json, environment),
         Command::Config { command } => match command {
             ConfigCommand::Check => config::check(&home, arguments.json, environment),
@@ -84,10 +101,48 @@ fn obey(arguments: &Arguments, environment: &dyn Environment) -> Result<ExitCode
         },
         Command::Outbox { command } => parcels(&home, command, arguments, environment),
         Command::Sandboxes { command } => computers(&home, command, arguments, environment),
+        Command::ApiKey { command } => keys(&home, command, arguments, environment),
+        Command::Usage { days } => {
+            let paint = Paint::of(environment);
+            usage::run(
+                &home,
+                *days,
+                arguments.json,
+                paint,
+                environment,
+                &SystemClock,
+            )
+        }
+        Command::Mcp { command } => match command {
+            McpCommand::List => {
+                let paint = Paint::of(environment);
+                servers::list(&home, arguments.json, paint, environment)
+            }
+            McpCommand::Accept { server, profile } => {
+                let profile = profile.as_ref();
+                servers::accept(&home, server, profile, arguments.json, environment)
+            }
+        },
         Command::Doctor => {
             let paint = Paint::of(environment);
             doctor::run(&home, arguments.json, paint, environment, &SystemClock)
         }
+    }
+}
+
+fn keys(
+    home: &Home,
+    command: &ApiKeyCommand,
+    arguments: &Arguments,
+    environment: &dyn Environment,
+) -> Result<ExitCode, Failure> {
+    let json = arguments.json;
+    match command {
+        ApiKeyCommand::Add { name, profile } => {
+            api_key::add(home, name, profile, json, environment, &SystemClock)
+        }
+        ApiKeyCommand::List => api_key::list(home, json, Paint::of(environment), &SystemClock),
+        ApiKeyCommand::Revoke { name } => api_key::revoke(home, name, json, &SystemClock),
     }
 }
 

@@ -62,6 +62,8 @@ async fn serve(
         settings,
         listen,
         launcher: vec!["/proc/self/exe".to_owned(), SANDBOX.to_owned()],
+        minder: crate::servers::minder(),
+        accounts: gateway::Accounts::All,
     };
     let mut running = Box::pin(Gateway::start(options, environment)).await?;
     let noted = home.run().join("address");

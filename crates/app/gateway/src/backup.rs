@@ -24,12 +24,17 @@ const MAKING: &str = ".making";
 const SANDBOXES: &str = "sandboxes";
 /// What `state/` holds and a copy must not: the database and the blobs are copied by the store, a copy has a
 /// generation of its own, ballast is nothing, and logs of the database are in its copy already.
-const NOT_STATE: [&str; 9] = [
+const NOT_STATE: [&str; 13] = [
     "tidings.db",
     "tidings.db-wal",
     "tidings.db-shm",
     "tidings.db-journal",
     "tidings.db.making",
+    // Made anew from the database.
+    "search.db",
+    "search.db-wal",
+    "search.db-shm",
+    "search.db-journal",
     "blobs",
     "generation",
     "generation.new",

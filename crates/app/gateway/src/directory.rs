@@ -3,15 +3,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use agent::Purse;
 use async_trait::async_trait;
 use chat::SenderId;
-use intake::Directory;
-use policy::Rules;
+use intake::{Directory, SkillCommand};
+use policy::{KeyStore, Rules, Slash};
 use session::{Busy, StoreError, VisibleLog};
-use settings::{Access, Settings};
+use settings::{Access, Home, Settings};
 use waybill::{AccountId, ChatKey, ProfileId};
 
 use crate::health::home_chat;
+use crate::knowledge;
 
 /// Rules and routes.
 pub(crate) struct Routes {
@@ -20,6 +22,9 @@ pub(crate) struct Routes {
     web: AccountId,
     visible: Arc<dyn VisibleLog>,
     about: HashMap<ProfileId, String>,
+    programs: Option<(AccountId, Arc<dyn KeyStore>)>,
+    purse: Option<Arc<Purse>>,
+    home: Option<Home>,
 }
 
 impl Routes {
@@ -46,16 +51,62 @@ impl Routes {
             web,
             visible,
             about,
+            programs: None,
+            purse: None,
+            home: None,
         }
+    }
+
+    /// With the home in which profiles' skills lie, for `/help`.
+    pub(crate) fn with_skills_in(mut self, home: Home) -> Self {
+        self.home = Some(home);
+        self
+    }
+
+    /// With what is spent, for `/status`.
+    pub(crate) fn with_purse(mut self, purse: Arc<Purse>) -> Self {
+        self.purse = Some(purse);
+        self
+    }
+
+    /// With the account of the API: whoever speaks there holds a key that was checked, and the key names the profile.
+    pub(crate) fn with_programs(mut self, api: AccountId, keys: Arc<dyn KeyStore>) -> Self {
+        let holder = Rules {
+            allow: [SenderId::new(chat_api::HOLDER)].into(),
+            slash: Slash::Word,
+            ..Rules::default()
+        };
+        self.rules.insert(api.clone(), holder);
+        self.programs = Some((api, keys));
+        self
+    }
+
+    /// The profile of the key by which a conversation of the API is held; of a revoked one, none.
+    async fn keyed(&self, chat: &ChatKey) -> Result<Option<ProfileId>, StoreError> {
+        let Some((_, keys)) = self
+            .programs
+            .as_ref()
+            .filter(|(api, _)| *api == chat.account)
+        else {
+            return Ok(None);
+        };
+        let Some(client) = chat_api::client_of(&chat.conversation) else {
+            return Ok(None);
+        };
+        let key = keys.key_named(&client).await?;
+        Ok(key
+            .filter(|key| key.revoked_at.is_none())
+            .map(|key| key.profile))
     }
 }
 
-fn read(access: &Access) -> Rules {
+pub(crate) fn read(access: &Access) -> Rules {
     Rules {
         owner: access.owner.iter().map(SenderId::new).collect(),
         allow: access.allow.iter().map(SenderId::new).collect(),
         groups: access.groups.allow.iter().cloned().collect(),
         require_mention: access.groups.require_mention,
+        slash: Slash::Command,
     }
 }
 
@@ -83,6 +134,9 @@ impl Directory for Routes {
         chat: &ChatKey,
         former: &[ChatKey],
     ) -> Result<Option<ProfileId>, StoreError> {
+        if let Some(profile) = self.keyed(chat).await? {
+            return Ok(Some(profile));
+        }
         if chat.account != self.web {
             let mut ids = std::iter::once(chat).chain(former);
             let named = ids.find_map(|chat| self.settings.routed(chat));
@@ -107,6 +161,12 @@ impl Directory for Routes {
         {
             return Ok(Some((profile, chat.clone())));
         }
+        // A program reads no notices: its profile's owner does.
+        if let Some(chat) = chat
+            && let Some(profile) = self.keyed(chat).await?
+        {
+            return Ok(home_chat(&self.web, &profile).map(|home| (profile, home)));
+        }
         let channel = self.settings.channels.get(account);
         let own = channel.map(|channel| &channel.profile);
         // What belongs to no account that is here is told where the owner reads at all.
@@ -114,11 +174,21 @@ impl Directory for Routes {
         Ok(profile.and_then(|profile| Some((profile.clone(), home_chat(&self.web, profile)?))))
     }
 
+    async fn skills(&self, profile: &ProfileId) -> Vec<SkillCommand> {
+        match &self.home {
+            Some(home) => knowledge::commands(home, profile).await,
+            None => Vec::new(),
+        }
+    }
+
     fn about(&self, profile: &ProfileId) -> String {
-        self.about
-            .get(profile)
-            .cloned()
-            .unwrap_or_else(|| "It is not configured.".to_owned())
+        let Some(about) = self.about.get(profile) else {
+            return "It is not configured.".to_owned();
+        };
+        match &self.purse {
+            Some(purse) => format!("{about} {}", purse.told(profile)),
+            None => about.clone(),
+        }
     }
 }
 

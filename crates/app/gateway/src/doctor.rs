@@ -12,7 +12,7 @@ use serde::Serialize;
 use settings::{Home, Profile};
 use waybill::{Clock, ProfileId};
 
-use crate::Sandboxes;
+use crate::{Sandboxes, knowledge};
 
 /// How a check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -71,7 +71,9 @@ impl Sandboxes {
     pub async fn examine(&self) -> Vec<(ProfileId, Vec<Check>)> {
         let mut all = Vec::new();
         for (id, profile) in self.profiles() {
-            all.push((id.clone(), self.examine_one(id, profile).await));
+            let mut checks = self.examine_one(id, profile).await;
+            checks.extend(knowledge::examine(self.home(), id).await);
+            all.push((id.clone(), checks));
         }
         all
     }

@@ -11,6 +11,8 @@ use crate::{HomeLock, StartError, SystemClock, SystemIds, install};
 
 /// The web chat's account; the settings reserve the name.
 const WEB: &str = "web";
+/// The API's account; the settings reserve the name.
+const API: &str = "api";
 
 /// The lock, the store, the clock, and who we are.
 pub(crate) struct Foundations {
@@ -24,6 +26,7 @@ pub(crate) struct Foundations {
     pub(crate) blobs: Arc<dyn BlobStore>,
     pub(crate) client: net::Client,
     pub(crate) web: AccountId,
+    pub(crate) api: AccountId,
 }
 
 impl Foundations {
@@ -53,6 +56,7 @@ impl Foundations {
             blobs: Arc::new(blobs),
             client,
             web: AccountId::parse(WEB).map_err(StartError::Name)?,
+            api: AccountId::parse(API).map_err(StartError::Name)?,
         })
     }
 

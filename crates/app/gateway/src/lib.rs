@@ -11,6 +11,7 @@
 //!
 //! Start reading at [`Gateway::start`].
 
+mod audit;
 mod backup;
 mod care;
 mod channels;
@@ -21,7 +22,10 @@ mod foundations;
 mod health;
 mod home;
 mod install;
+mod knowledge;
+mod mcp;
 mod models;
+mod people;
 mod retention;
 mod running;
 mod sandboxes;
@@ -31,12 +35,14 @@ mod status;
 mod supervisor;
 mod system;
 mod tenants;
+mod web;
 
 pub use backup::{Backup, BackupError, Secrets, back_up};
 pub use doctor::{Check, Verdict, examine_ground};
 pub use error::StartError;
 pub use home::{HomeLock, LockError};
+pub use mcp::{AcceptError, accept_tools, examine_servers, resting_servers, running_servers};
 pub use running::{Running, Summary};
 pub use sandboxes::{Looked, Sandboxes};
-pub use start::{Gateway, Options};
+pub use start::{Accounts, Gateway, Options};
 pub use system::{SystemClock, SystemIds};

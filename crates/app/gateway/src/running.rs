@@ -42,6 +42,7 @@ pub(crate) struct Stages {
     pub(crate) listeners: Stage,
     pub(crate) intake: Stage,
     pub(crate) turns: Stage,
+    pub(crate) servers: Stage,
     pub(crate) courier: Stage,
 }
 
@@ -88,6 +89,7 @@ impl Running {
             name = self.stages.listeners.first_end() => name,
             name = self.stages.intake.first_end() => name,
             name = self.stages.turns.first_end() => name,
+            name = self.stages.servers.first_end() => name,
             name = self.stages.courier.first_end() => name,
         }
     }
@@ -98,6 +100,7 @@ impl Running {
         self.stages.listeners.halt(HALT).await;
         self.stages.intake.halt(HALT).await;
         self.stages.turns.halt(self.grace + HALT).await;
+        self.stages.servers.halt(HALT).await;
         // Commands of turns that were cut off are killed inside their containers.
         if tokio::time::timeout(HALT, self.drivers.docker.settle())
             .await

@@ -89,6 +89,7 @@ impl Drivers {
             })),
             ssh: Arc::new(SshSandbox::new(sandbox_ssh::Options {
                 remotes: ground.remotes,
+                ..sandbox_ssh::Options::default()
             })),
         }
     }
@@ -146,9 +147,18 @@ pub(crate) async fn take_over(docker: &DockerSandbox) -> bool {
             return false;
         }
     }
+    if let Ok(engine) = docker.ping().await {
+        tracing::info!(
+            engine = %engine.kind,
+            version = engine.version,
+            rootless = engine.rootless,
+            socket = engine.socket,
+            "a container engine was found"
+        );
+    }
     match docker.check_home().await {
         Ok(None) => {}
-        Ok(Some(sentence)) => tracing::error!("{sentence}"),
+        Ok(Some(sentence)) => tracing::warn!("{sentence}"),
         Err(error) => {
             tracing::debug!(%error, "whether the engine sees the home could not be found out");
         }
@@ -179,9 +189,10 @@ impl Auto {
         match self.drivers.docker.ensure_image(&self.image).await {
             Ok(()) => {
                 tracing::info!(
+                    engine = %engine.kind,
                     version = engine.version,
                     image = self.image,
-                    "sandboxes are Docker containers"
+                    "sandboxes are containers"
                 );
                 Driver::Docker
             }

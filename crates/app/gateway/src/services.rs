@@ -4,33 +4,42 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent::{Agent, Ports};
+use agent::{Agent, Ports, Purse};
 use chat::ChatAdapter;
+use chat_api::Api;
 use chat_web::Web;
 use courier::{Channels, Courier};
 use intake::Intake;
 use outbox::{HealthSink, Outlet};
 use redact::Redactor;
 use sandbox::SandboxPort;
+use session::SessionStore as _;
 use settings::{Environment, Settings};
+use store_sqlite::Search;
 use waybill::{AccountId, ProfileId, Secret};
 
+use crate::audit::Record;
 use crate::channels;
 use crate::directory::Routes;
 use crate::error::StartError;
 use crate::foundations::Foundations;
 use crate::health::{Board, Changes, Crier, Herald, Side, home_chat};
+use crate::knowledge::{self, Chats};
+use crate::mcp::Toolboxes;
+use crate::people::Known;
 use crate::sandboxes::Drivers;
 use crate::tenants::{self, Profiles};
 
 /// Most attempts on the wire at once.
 const IN_FLIGHT: usize = 256;
-/// Most turns at once.
-const TURNS: usize = 256;
+/// Most turns at once. A turn that waits for its model costs some tens of kilobytes, and a crowd of programs must not keep people's
+/// turns waiting.
+const TURNS: usize = 1_024;
 
 /// Everything that runs, and what the owner is told of it.
 pub(crate) struct Services {
     pub(crate) web: Web,
+    pub(crate) api: Api,
     pub(crate) adapters: Channels,
     pub(crate) courier: Courier,
     pub(crate) agent: Agent,
@@ -42,6 +51,14 @@ pub(crate) struct Services {
     pub(crate) drivers: Drivers,
     /// Each profile's driver.
     pub(crate) sandboxes: Vec<(ProfileId, Arc<dyn SandboxPort>)>,
+    /// Each profile's servers of tools.
+    pub(crate) toolboxes: Toolboxes,
+    /// What is spent.
+    pub(crate) purse: Arc<Purse>,
+    /// What was said, to be searched.
+    pub(crate) search: Search,
+    /// Skills that can't be used, and why.
+    pub(crate) broken_skills: Vec<(String, String)>,
     /// Each profile and its model.
     pub(crate) models: Vec<(ProfileId, String)>,
     /// Each account but the web chat's, and its kind.
@@ -58,8 +75,18 @@ impl Services {
     pub(crate) async fn build(
         base: &Foundations,
         drivers: Drivers,
+        minder: &[String],
         environment: &dyn Environment,
     ) -> Result<Self, StartError> {
+        let redactor = Arc::new(redactor(&base.settings, environment)?);
+        let toolboxes = Toolboxes::build(
+            &base.home,
+            &base.settings,
+            &base.client,
+            &redactor,
+            minder,
+            environment,
+        );
         let web = web(base);
         let channels::Built {
             mut adapters,
@@ -73,11 +100,16 @@ impl Services {
             base.web.clone(),
             Arc::new(web.clone()) as Arc<dyn ChatAdapter>,
         );
+        let api = api(base);
+        adapters.insert(
+            base.api.clone(),
+            Arc::new(api.clone()) as Arc<dyn ChatAdapter>,
+        );
         let adapters: Channels = Arc::new(adapters);
         let (board, changes) = Board::new();
         let courier = courier(base, &adapters, board.sink(Side::Speaks));
         let outlet: Arc<dyn Outlet> = Arc::new(courier.handle());
-        let tenants = tenants::build(base, &drivers, environment).await;
+        let tenants = tenants::build(base, &drivers, &toolboxes, environment).await;
         let sandboxes = tenants
             .iter()
             .map(|(name, tenant)| (name.clone(), Arc::clone(&tenant.sandbox)))
@@ -86,6 +118,12 @@ impl Services {
             .iter()
             .map(|(name, tenant)| (name.clone(), tenant.model.name().to_owned()))
             .collect();
+        let running = base.store.running_turns().await?;
+        let limits = tenants::limits(&base.settings);
+        let clock = Arc::clone(&base.clock);
+        let purse = Arc::new(Purse::load(limits, &base.store, &running, clock).await?);
+        let search = Search::new(base.store.clone(), &base.home.state().join("search.db"));
+        let broken_skills = knowledge::broken(&base.home, &base.settings).await;
         let agent = Agent::new(
             agent::Options {
                 install: base.install.clone(),
@@ -100,16 +138,38 @@ impl Services {
                 blobs: Arc::clone(&base.blobs),
                 files: Arc::new(channels::Fetcher(Arc::clone(&adapters))),
                 outlet: Arc::clone(&outlet),
+                recall: Arc::new(search.clone()),
+                plans: Arc::new(base.store.clone()),
+                contacts: Arc::new(Chats {
+                    store: base.store.clone(),
+                    settings: Arc::clone(&base.settings),
+                    web: base.web.clone(),
+                }),
                 clock: Arc::clone(&base.clock),
                 ids: Arc::clone(&base.ids),
-                redactor: Arc::new(redactor(&base.settings, environment)?),
+                purse: Arc::clone(&purse),
+                people: Arc::new(Known::new(
+                    &base.settings,
+                    base.web.clone(),
+                    base.api.clone(),
+                )),
+                audit: Arc::new(record(&base.home)?),
+                redactor,
             },
         );
-        let intake = intake(base, &models, &agent, &outlet, board.sink(Side::Hears));
+        let intake = intake(
+            base,
+            &models,
+            &agent,
+            &purse,
+            &outlet,
+            board.sink(Side::Hears),
+        );
         let crier = Arc::new(crier(base, outlet));
         let herald = herald(base, &crier);
         Ok(Self {
             web,
+            api,
             adapters,
             courier,
             agent,
@@ -120,11 +180,24 @@ impl Services {
             board,
             drivers,
             sandboxes,
+            toolboxes,
+            purse,
+            search,
+            broken_skills,
             models,
             accounts,
             left_out,
         })
     }
+}
+
+/// Where decisions on what leaves a sandbox are written down.
+fn record(home: &settings::Home) -> Result<Record, StartError> {
+    let state = home.state();
+    Record::open(&state).map_err(|source| StartError::File {
+        path: state.display().to_string(),
+        source,
+    })
 }
 
 /// Keeps every secret of the settings, and the keys that `model = "auto"` may find, out of what models and people read.
@@ -153,6 +226,21 @@ fn web(base: &Foundations) -> Web {
     )
 }
 
+fn api(base: &Foundations) -> Api {
+    Api::new(
+        chat_api::Options {
+            account: base.api.clone(),
+            attachment_bytes: base.attachment_bytes(),
+        },
+        chat_api::Ports {
+            answers: Arc::new(base.store.clone()),
+            blobs: Arc::clone(&base.blobs),
+            clock: Arc::clone(&base.clock),
+            ids: Arc::clone(&base.ids),
+        },
+    )
+}
+
 fn courier(base: &Foundations, adapters: &Channels, health: HealthSink) -> Courier {
     let (home, homes) = (base.web.clone(), homes(&base.settings));
     let first = first(&base.settings);
@@ -177,6 +265,7 @@ fn intake(
     base: &Foundations,
     models: &[(ProfileId, String)],
     agent: &Agent,
+    purse: &Arc<Purse>,
     outlet: &Arc<dyn Outlet>,
     health: HealthSink,
 ) -> Intake {
@@ -189,7 +278,10 @@ fn intake(
         base.web.clone(),
         Arc::new(base.store.clone()),
         about,
-    );
+    )
+    .with_programs(base.api.clone(), Arc::new(base.store.clone()))
+    .with_purse(Arc::clone(purse))
+    .with_skills_in(base.home.clone());
     Intake::new(
         intake::Options {
             install: base.install.clone(),

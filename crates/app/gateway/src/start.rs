@@ -1,5 +1,6 @@
 //! The start, in order: lock and address, store, services, courier, turns, intake, listeners.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,7 @@ use courier::Channels;
 use intake::IntakeHandle;
 use settings::{Environment, Home, Section, Settings};
 use store_sqlite::Entered;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use waybill::AccountId;
 
 use crate::care::{self, Caretaker, Storage};
@@ -20,7 +21,7 @@ use crate::retention::{Keeper, Tallies};
 use crate::running::{Running, Stages, Summary};
 use crate::sandboxes::{self, Drivers, Ground, Reaper};
 use crate::services::{Services, homes};
-use crate::status::{Inbox, Standing, Walls};
+use crate::status::{Coins, Inbox, Standing, Walls};
 use crate::supervisor::Stage;
 use crate::system::allow_open_files;
 use crate::{HomeLock, StartError};
@@ -35,8 +36,24 @@ pub struct Options {
     pub listen: Option<SocketAddr>,
     /// The command line that becomes a sandbox: see [`sandbox_process::Options::launcher`].
     pub launcher: Vec<String>,
+    /// The command line that becomes the minder of a server of tools: see [`::mcp::minder`].
+    pub minder: Vec<String>,
+    /// Which accounts are heard and served.
+    pub accounts: Accounts,
 }
 
+/// Which accounts are heard and served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Accounts {
+    /// Those of the settings, and the gateway's own.
+    #[default]
+    All,
+    /// The gateway's own alone: what waits for the others waits on.
+    Own,
+}
+
+/// Connections that may wait to be accepted; the system's own bound holds besides.
+const CONNECTIONS: u32 = 4_096;
 /// Ports that are tried after the settings' own, if that one is taken.
 const NEXT_PORTS: u16 = 20;
 
@@ -57,10 +74,20 @@ impl Gateway {
             settings,
             listen,
             launcher,
+            minder,
+            accounts,
         } = options;
+        let settings = match accounts {
+            Accounts::All => settings,
+            Accounts::Own => Settings {
+                channels: BTreeMap::new(),
+                routes: Vec::new(),
+                ..settings
+            },
+        };
         let lock = HomeLock::take(&home)?;
         allow_open_files();
-        let (listener, instead_of) = listen_on(listen, settings.gateway.listen).await?;
+        let (listener, instead_of) = listen_on(listen, settings.gateway.listen)?;
         let address = listener.local_addr().map_err(|source| StartError::Listen {
             address: settings.gateway.listen,
             source,
@@ -84,7 +111,7 @@ impl Gateway {
             remotes: sandboxes::remotes(&base.settings),
             beside: false,
         });
-        let services = Services::build(&base, drivers, environment).await?;
+        let services = Services::build(&base, drivers, &minder, environment).await?;
         services.herald.prepare().await?;
         let token = admin::new_login(&base.store, base.clock.as_ref())
             .await
@@ -114,6 +141,11 @@ async fn run(
     let storage = Storage::default();
     let let_go = Tallies::default();
     let serving = admin::Options {
+        v1: admin::Programs {
+            api: services.api,
+            keys: Arc::new(base.store.clone()),
+            answers: Arc::new(base.store.clone()),
+        },
         web: services.web,
         visible: Arc::new(base.store.clone()),
         access: Arc::new(base.store.clone()),
@@ -130,6 +162,9 @@ async fn run(
             .into_iter()
             .map(|(_driver, keeper)| keeper)
             .collect(),
+        servers: Arc::new(services.toolboxes.clone()),
+        money: Arc::new(Coins(Arc::clone(&services.purse))),
+        ledger: Arc::new(base.store.clone()),
         logbook: services.agent.handle().logbook(),
         clock: Arc::clone(&base.clock),
         ids: Arc::clone(&base.ids),
@@ -172,6 +207,12 @@ async fn run(
         async move { keeper.run().await }
     });
 
+    let search = services.search;
+    courier.spawn_again("search", move || {
+        let search = search.clone();
+        async move { search.keep().await }
+    });
+
     let caretaker = Caretaker {
         home: base.home.clone(),
         store: base.store.clone(),
@@ -185,6 +226,9 @@ async fn run(
         caretaker.run(stop).await;
         Ok(())
     });
+
+    let mut servers = Stage::new("servers");
+    services.toolboxes.run(&mut servers, &base.home);
 
     let resumed = services.agent.resume().await?;
     if resumed > 0 {
@@ -230,6 +274,7 @@ async fn run(
             listeners,
             intake,
             turns,
+            servers,
             courier,
         },
         sandboxes: services.sandboxes,
@@ -285,7 +330,8 @@ fn left_out(settings: &Settings, services: &Services) -> Vec<(String, String)> {
         .left_out
         .iter()
         .map(|(name, reason)| (format!("[channels.{name}]"), reason.clone()));
-    disabled.chain(unbuilt).collect()
+    let skills = services.broken_skills.iter().cloned();
+    disabled.chain(unbuilt).chain(skills).collect()
 }
 
 /// Accounts that the file names and that do not run.
@@ -324,19 +370,29 @@ fn cards(settings: &Settings) -> Vec<ProfileCard> {
     cards
 }
 
+/// Takes an address, with room for a thousand connections that come in the same moment: the usual 128 and what the system does
+/// beyond lose some of them.
+fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(CONNECTIONS)
+}
+
 /// The address that was asked for is taken or refused; the settings' own may move to the next free port.
-async fn listen_on(
+fn listen_on(
     asked: Option<SocketAddr>,
     configured: SocketAddr,
 ) -> Result<(TcpListener, Option<SocketAddr>), StartError> {
     let refused = |address| move |source| StartError::Listen { address, source };
     if let Some(address) = asked {
-        return Ok((
-            TcpListener::bind(address).await.map_err(refused(address))?,
-            None,
-        ));
+        return Ok((bind(address).map_err(refused(address))?, None));
     }
-    let first = match TcpListener::bind(configured).await {
+    let first = match bind(configured) {
         Ok(listener) => return Ok((listener, None)),
         Err(source) if source.kind() == std::io::ErrorKind::AddrInUse && configured.port() != 0 => {
             source
@@ -348,7 +404,7 @@ async fn listen_on(
             break;
         };
         let address = SocketAddr::new(configured.ip(), port);
-        if let Ok(listener) = TcpListener::bind(address).await {
+        if let Ok(listener) = bind(address) {
             return Ok((listener, Some(configured)));
         }
     }

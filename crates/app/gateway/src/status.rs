@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use admin::{AccountHealth, ChannelStatus, InboxPort, LetGo, ProfileStatus, Status, StatusPort};
+use admin::{
+    AccountHealth, ChannelStatus, InboxPort, LetGo, Money, MoneyPort, ProfileStatus, Status,
+    StatusPort,
+};
+use agent::Purse;
 use async_trait::async_trait;
 use session::InboxStore;
 use waybill::{AccountId, ProfileId};
@@ -108,6 +112,23 @@ impl StatusPort for Standing {
 
     fn let_go(&self) -> LetGo {
         self.let_go.counts()
+    }
+}
+
+/// What is spent.
+pub(crate) struct Coins(pub(crate) Arc<Purse>);
+
+impl MoneyPort for Coins {
+    fn money(&self) -> Vec<Money> {
+        let accounts = self.0.accounts().into_iter();
+        let money = accounts.map(|account| Money {
+            profile: account.profile,
+            limits: account.limits,
+            day: account.day,
+            month: account.month,
+            routes: account.routes,
+        });
+        money.collect()
     }
 }
 

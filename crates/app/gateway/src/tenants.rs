@@ -4,12 +4,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use agent::{Tenant, Tenants};
-use settings::{Environment, Home, Profile};
+use policy::budget::Limits;
+use policy::{Approvals, Rule};
+use settings::{Approval, Environment, Home, Profile, Settings};
+use tool::Toolbox;
 use waybill::ProfileId;
 
 use crate::foundations::Foundations;
+use crate::knowledge;
+use crate::mcp::Toolboxes;
 use crate::models::Chooser;
 use crate::sandboxes::Drivers;
+use crate::web::Webs;
 
 /// Every profile that can work.
 pub(crate) struct Profiles(pub(crate) HashMap<ProfileId, Arc<Tenant>>);
@@ -24,24 +30,71 @@ impl Tenants for Profiles {
 pub(crate) async fn build(
     base: &Foundations,
     drivers: &Drivers,
+    toolboxes: &Toolboxes,
     environment: &dyn Environment,
 ) -> HashMap<ProfileId, Arc<Tenant>> {
     let mut chooser = Chooser::new(&base.settings, &base.client, environment);
+    let webs = Webs::of(&base.settings);
     let mut tenants = HashMap::new();
     for (name, profile) in &base.settings.profiles {
         let (driver, port) = drivers.port(profile.sandbox.driver, &profile.sandbox.image);
+        let model = chooser.choose(&profile.model).await;
         let tenant = Tenant {
-            model: chooser.choose(&profile.model).await,
+            fallback: chooser.fallback(model.as_ref(), &profile.fallback).await,
+            model,
+            web: webs.web(&profile.web),
+            toolbox: toolboxes
+                .of(name)
+                .map(|servers| servers as Arc<dyn Toolbox>),
+            knowledge: Some(knowledge::of(&base.home, name)),
             sandbox: port,
             spec: profile.sandbox.spec(driver),
             placement: profile.sandbox.placement,
             persona: persona(&base.home, name, profile),
             steps: profile.limits.turn_steps,
             attachment_bytes: profile.limits.attachment_bytes,
+            approvals: approvals(profile),
+            ask_seconds: profile.limits.ask_seconds,
         };
         tenants.insert(name.clone(), Arc::new(tenant));
     }
     tenants
+}
+
+/// What may leave a profile's sandboxes.
+fn approvals(profile: &Profile) -> Approvals {
+    let rule = |approval| match approval {
+        Approval::Allow => Rule::Allow,
+        Approval::Ask => Rule::Ask,
+        Approval::Deny => Rule::Deny,
+    };
+    let settings::Approvals {
+        send,
+        mcp,
+        memory,
+        web,
+    } = profile.approvals;
+    Approvals {
+        send: rule(send),
+        mcp: rule(mcp),
+        memory: rule(memory),
+        web: rule(web),
+    }
+}
+
+/// What every profile may spend.
+pub(crate) fn limits(settings: &Settings) -> HashMap<ProfileId, Limits> {
+    let profiles = settings.profiles.iter();
+    profiles
+        .map(|(name, profile)| {
+            let limits = Limits {
+                turn: profile.limits.usd_per_turn,
+                day: profile.limits.usd_per_day,
+                month: profile.limits.usd_per_month,
+            };
+            (name.clone(), limits)
+        })
+        .collect()
 }
 
 /// Largest persona in bytes: it is read by the model in every call.

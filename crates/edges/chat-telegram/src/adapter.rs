@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chat::{
     Activity, CarrierRule, ChatAdapter, Delivery, Descriptor, Done, DownloadError, Fault,
-    FaultKind, FileHandle, Grade, Identity, InboundSink, ListenError, PhotoRule, Preview, Rate,
+    FaultKind, FileHandle, Grade, Identity, InboundSink, ListenError, Op, PhotoRule, Preview, Rate,
     Rates, Readers, Rendering, Step,
 };
 use sandbox::{BlobStore, BlobWriter};
@@ -24,6 +24,7 @@ use crate::fetch::fetch;
 use crate::inbound::Me;
 use crate::listen::listen;
 use crate::outgoing::RESERVE;
+use crate::taps::{self, Asked};
 use crate::wire::User;
 use crate::{Options, OptionsError};
 
@@ -50,6 +51,8 @@ pub struct Telegram {
     clock: Arc<dyn Clock>,
     descriptor: Descriptor,
     me: Mutex<Option<Me>>,
+    /// Questions whose buttons are shown.
+    asked: Asked,
     /// "Is typing" rests until then, in milliseconds since 1970.
     typing_rests_until: AtomicI64,
 }
@@ -86,6 +89,7 @@ impl Telegram {
             clock,
             descriptor,
             me: Mutex::new(None),
+            asked: Asked::default(),
             typing_rests_until: AtomicI64::new(i64::MIN),
         })
     }
@@ -226,7 +230,12 @@ impl ChatAdapter for Telegram {
     }
 
     async fn deliver(&self, delivery: Delivery<'_>, blobs: &dyn BlobStore) -> Result<Done, Fault> {
-        deliver(&self.api, self.options.file_out, delivery, blobs).await
+        let op = delivery.op;
+        let done = deliver(&self.api, self.options.file_out, delivery, blobs).await?;
+        if let (Op::Question { body, question, .. }, Done::All(receipt)) = (op, &done) {
+            self.asked.note(question, receipt, body);
+        }
+        Ok(done)
     }
 
     async fn withdraw(&self, chat: &ChatKey, step: &Step) {
@@ -246,6 +255,12 @@ impl ChatAdapter for Telegram {
     async fn activity(&self, chat: &ChatKey, activity: Activity) {
         match activity {
             Activity::Typing => {}
+            Activity::Tapped { id, says, over } => {
+                return taps::answer(&self.api, chat, &id, &says, over.as_ref()).await;
+            }
+            Activity::Answered { question, outcome } => {
+                return self.asked.over(&self.api, chat, &question, &outcome).await;
+            }
             Activity::ToolBegan { .. } | Activity::ToolEnded { .. } | Activity::Idle => return,
         }
         let now = self.clock.now().as_millisecond();

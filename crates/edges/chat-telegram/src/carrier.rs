@@ -12,6 +12,7 @@ use crate::api::Api;
 use crate::classify::Effect;
 use crate::deliver::{address, beginning, form, put_text, put_words};
 use crate::outgoing::words;
+use crate::taps;
 use crate::wire::Sent;
 
 /// The form's name of the file that an edit uploads.
@@ -21,7 +22,7 @@ const UPLOAD: &str = "upload";
 pub(crate) async fn put(api: &Api, delivery: &Delivery<'_>) -> Result<Done, Fault> {
     let mut parameters = beginning(delivery)?;
     let text = match delivery.op {
-        Op::Text(_) => "…".to_owned(),
+        Op::Text(_) | Op::Question { .. } => "…".to_owned(),
         Op::File { artifact, .. } => format!(
             "⏳ {} ({}) is on its way…",
             artifact.name,
@@ -44,6 +45,13 @@ pub(crate) async fn fill(
 ) -> Result<Done, Fault> {
     let mut parameters = placed(delivery.chat, step)?;
     let edited: Result<Value, Fault> = match delivery.op {
+        Op::Question { body, choices, .. } => {
+            put_text(&mut parameters, body, delivery.may_be_repeat)?;
+            if !choices.is_empty() {
+                parameters.insert("reply_markup".to_owned(), taps::keyboard(choices));
+            }
+            api.call(Effect::Send, "editMessageText", &parameters).await
+        }
         Op::Text(body) => {
             put_text(&mut parameters, body, delivery.may_be_repeat)?;
             api.call(Effect::Send, "editMessageText", &parameters).await

@@ -181,7 +181,9 @@ fn lost(effect: Effect) -> FaultKind {
 /// What a request without a whole answer means.
 pub(crate) fn unanswered(effect: Effect, error: &NetError) -> Fault {
     let kind = match error {
-        NetError::BadUrl { .. } | NetError::Build { .. } => FaultKind::PermAccount,
+        NetError::BadUrl { .. } | NetError::Forbidden { .. } | NetError::Build { .. } => {
+            FaultKind::PermAccount
+        }
         NetError::NotSent { .. } => FaultKind::NotSent,
         // Our own file could not be read: the network is well.
         NetError::Source { .. } => FaultKind::TempReject,

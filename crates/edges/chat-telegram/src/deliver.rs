@@ -14,6 +14,7 @@ use crate::api::Api;
 use crate::carrier;
 use crate::classify::Effect;
 use crate::outgoing::{Words, words};
+use crate::taps;
 use crate::wire::Sent;
 
 /// The id of a forum's general topic; the platform wants it left out.
@@ -42,6 +43,13 @@ async fn direct(
 ) -> Result<Sent, Fault> {
     let mut parameters = beginning(delivery)?;
     let sent: Sent = match delivery.op {
+        Op::Question { body, choices, .. } => {
+            put_text(&mut parameters, body, delivery.may_be_repeat)?;
+            if !choices.is_empty() {
+                parameters.insert("reply_markup".to_owned(), taps::keyboard(choices));
+            }
+            api.call(Effect::Send, "sendMessage", &parameters).await?
+        }
         Op::Text(body) => {
             put_text(&mut parameters, body, delivery.may_be_repeat)?;
             api.call(Effect::Send, "sendMessage", &parameters).await?

@@ -49,6 +49,7 @@ pub(crate) fn inbound(
         files: content.files,
         quoted: quoted(me, message),
         forwarded_from: message.forward_origin.as_ref().map(|origin| origin.name()),
+        preface: None,
         at,
     }))
 }
@@ -77,11 +78,12 @@ fn moved(account: &AccountId, message: &Message) -> Result<Option<Inbound>, Stri
         files: Vec::new(),
         quoted: None,
         forwarded_from: None,
+        preface: None,
         at: said_at(message)?,
     }))
 }
 
-fn said_at(message: &Message) -> Result<Timestamp, String> {
+pub(crate) fn said_at(message: &Message) -> Result<Timestamp, String> {
     Timestamp::from_second(message.date)
         .map_err(|error| format!("the date {}: {error}", message.date))
 }
@@ -91,7 +93,7 @@ fn numbered(account: &AccountId, chat: i64) -> Result<ChatKey, String> {
     Ok(ChatKey::new(account.clone(), conversation))
 }
 
-fn chat_key(account: &AccountId, message: &Message) -> Result<ChatKey, String> {
+pub(crate) fn chat_key(account: &AccountId, message: &Message) -> Result<ChatKey, String> {
     let chat = numbered(account, message.chat.id)?;
     // A reply in an ordinary group has a thread id too, and is no topic.
     match message

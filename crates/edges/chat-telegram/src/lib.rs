@@ -26,6 +26,7 @@ mod options;
 mod outgoing;
 mod pace;
 mod quoted;
+mod taps;
 mod update;
 mod wire;
 

@@ -1,15 +1,16 @@
 //! One update, parsed by itself.
 
-use chat::{Event, InboundKind};
+use chat::{Event, Inbound, InboundKind};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use waybill::AccountId;
 
 use crate::inbound::{Me, inbound};
-use crate::wire::Message;
+use crate::taps::tap;
+use crate::wire::{CallbackQuery, Message};
 
 /// The kinds of update that we ask for.
-pub(crate) const KINDS: [&str; 2] = ["message", "edited_message"];
+pub(crate) const KINDS: [&str; 3] = ["message", "edited_message", "callback_query"];
 
 #[derive(Deserialize)]
 struct Numbered {
@@ -22,6 +23,8 @@ struct Update<'a> {
     message: Option<&'a RawValue>,
     #[serde(borrow)]
     edited_message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    callback_query: Option<&'a RawValue>,
 }
 
 /// Only what names a message, so that one that can't be understood has the same key as when it can.
@@ -70,13 +73,16 @@ pub(crate) fn event(
             event(plain, Err("an update without a number".to_owned())),
         );
     }
+    if let Some(query) = update.callback_query {
+        return (number, tapped(account, query.get(), &plain, &event, bot));
+    }
     let (body, kind) = match (update.message, update.edited_message) {
         (Some(body), _) => (body.get(), InboundKind::Message),
         (None, Some(body)) => (body.get(), InboundKind::Edit),
         (None, None) => return (number, event(plain, Ok(None))),
     };
     let key = match (serde_json::from_str::<Named>(body), &kind) {
-        (Ok(named), InboundKind::Message | InboundKind::Moved { .. }) => {
+        (Ok(named), InboundKind::Message | InboundKind::Moved { .. } | InboundKind::Tap { .. }) => {
             format!("m{bot}:{}:{}", named.chat.id, named.message_id)
         }
         (Ok(named), InboundKind::Edit) => {
@@ -89,6 +95,25 @@ pub(crate) fn event(
         .map_err(|error| format!("a message that can't be read: {error}"))
         .and_then(|message| inbound(me, account, &message, kind));
     (number, event(key, parsed))
+}
+
+/// A tap: its id is nobody else's, and holds for the bot alone.
+fn tapped(
+    account: &AccountId,
+    query: &str,
+    plain: &str,
+    event: &impl Fn(String, Result<Option<Inbound>, String>) -> Event,
+    bot: i64,
+) -> Event {
+    let parsed = serde_json::from_str::<CallbackQuery>(query);
+    let key = match &parsed {
+        Ok(query) => format!("c{bot}:{}", query.id),
+        Err(_malformed) => plain.to_owned(),
+    };
+    let parsed = parsed
+        .map_err(|error| format!("a tap that can't be read: {error}"))
+        .and_then(|query| tap(account, &query));
+    event(key, parsed)
 }
 
 #[cfg(test)]

@@ -222,6 +222,17 @@ pub(crate) struct Message {
     pub(crate) forum_topic_created: Option<IgnoredAny>,
 }
 
+/// Somebody tapped a button.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct CallbackQuery {
+    pub(crate) id: String,
+    pub(crate) from: User,
+    /// The button's message, as far as it can still be read: the date 0 says that it can't.
+    #[serde(default, deserialize_with = "lenient")]
+    pub(crate) message: Option<Box<Message>>,
+    pub(crate) data: Option<String>,
+}
+
 /// A message that we sent.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Sent {

@@ -14,6 +14,7 @@ use session::{NewVisible, VisibleAuthor, VisibleContent};
 use waybill::{AccountId, ChatKey};
 
 use crate::said::blank;
+use crate::taps::TapAnswer;
 use crate::{OWNER, Web};
 
 /// Most messages that are made durable at the same time.
@@ -83,7 +84,7 @@ impl ChatAdapter for Web {
                 }
             },
             None => {
-                if let chat::Op::Text(body) = delivery.op
+                if let chat::Op::Text(body) | chat::Op::Question { body, .. } = delivery.op
                     && blank(body.text())
                 {
                     return Err(Fault::new(
@@ -108,6 +109,9 @@ impl ChatAdapter for Web {
         match self.inner.ports.visible.add(entry).await.map_err(stored)? {
             Ok(visible) => {
                 let receipt = Receipt::new(visible.id.to_string());
+                if let chat::Op::Question { question, .. } = delivery.op {
+                    channel.question(question, None);
+                }
                 channel.entry(visible, None);
                 Ok(Done::All(receipt))
             }
@@ -125,10 +129,18 @@ impl ChatAdapter for Web {
     }
 
     async fn activity(&self, chat: &ChatKey, activity: Activity) {
-        self.inner
-            .channels
-            .of(&chat.conversation)
-            .activity(activity);
+        let channel = self.inner.channels.of(&chat.conversation);
+        match activity {
+            Activity::Tapped { id, says, over } => {
+                let over = over.is_some();
+                self.inner.taps.told(&id, TapAnswer { says, over });
+            }
+            Activity::Answered { question, outcome } => channel.question(&question, Some(outcome)),
+            shown @ (Activity::Typing
+            | Activity::ToolBegan { .. }
+            | Activity::ToolEnded { .. }
+            | Activity::Idle) => channel.activity(shown),
+        }
     }
 
     async fn fetch(

@@ -14,8 +14,10 @@
 mod adapter;
 mod live;
 mod said;
+mod taps;
 mod web;
 
-pub use live::{Live, Run, Snapshot, Step, Subscription};
+pub use live::{Live, Question, Run, Snapshot, Step, Subscription};
 pub use said::{Heard, LONGEST_TEXT, Said, SayError};
+pub use taps::{TapAnswer, Tapped};
 pub use web::{OWNER, Options, Ports, Web};

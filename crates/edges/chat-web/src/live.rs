@@ -17,6 +17,8 @@ const BACKLOG: usize = 256;
 const KEPT: usize = 256;
 /// Most tool steps of a run; older ones go first.
 const MOST_STEPS: usize = 100;
+/// Most questions of a conversation that are known; older ones go first.
+const MOST_QUESTIONS: usize = 64;
 /// Most characters of a step's detail and of its result.
 const DETAIL: usize = 500;
 const RESULT: usize = 2_000;
@@ -44,6 +46,8 @@ pub enum Live {
     Step(Step),
     /// The turn ended.
     Idle,
+    /// A question was asked, or is over: all that are known, anew.
+    Questions(Vec<Question>),
     /// The listener was too slow and missed something: it must subscribe again.
     Missed,
 }
@@ -74,6 +78,15 @@ pub struct Run {
     pub steps: Vec<Step>,
 }
 
+/// A question of this run of the gateway. One that is not among them is over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Question {
+    /// Its name, as in the entry that shows it.
+    pub id: String,
+    /// What became of it; `None` while it can be answered.
+    pub outcome: Option<String>,
+}
+
 /// What a conversation looks like at one moment, besides its entries.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Snapshot {
@@ -81,6 +94,8 @@ pub struct Snapshot {
     pub preview: Option<String>,
     /// The running turn, or the last one.
     pub run: Run,
+    /// Its questions, oldest first.
+    pub questions: Vec<Question>,
 }
 
 /// A listener's end.
@@ -165,6 +180,27 @@ impl Channel {
         });
     }
 
+    /// A question is shown; or, with an outcome, is over. The first outcome stays.
+    pub(crate) fn question(&self, id: &str, outcome: Option<String>) {
+        self.tell(|state| {
+            let questions = &mut state.snapshot.questions;
+            match questions.iter_mut().find(|known| known.id == id) {
+                Some(known) if known.outcome.is_none() && outcome.is_some() => {
+                    known.outcome = outcome;
+                }
+                Some(_) => return None,
+                None => {
+                    if questions.len() >= MOST_QUESTIONS {
+                        questions.remove(0);
+                    }
+                    let id = id.to_owned();
+                    questions.push(Question { id, outcome });
+                }
+            }
+            Some(Live::Questions(questions.clone()))
+        });
+    }
+
     pub(crate) fn preview(&self, preview: Preview) {
         self.tell(|state| match preview {
             Preview::Text(text) if !blank(&text) => {
@@ -227,13 +263,18 @@ impl Channel {
                     run.busy = false;
                     Some(Live::Idle)
                 }
+                // Whoever tapped waits for it elsewhere.
+                Activity::Tapped { .. } | Activity::Answered { .. } => None,
             }
         });
     }
 
     fn matters(&self) -> bool {
         let state = self.state();
-        state.snapshot.run.busy || state.snapshot.preview.is_some()
+        let open = |question: &Question| question.outcome.is_none();
+        state.snapshot.run.busy
+            || state.snapshot.preview.is_some()
+            || state.snapshot.questions.iter().any(open)
     }
 }
 
@@ -309,6 +350,20 @@ mod tests {
         });
         let steps = channel.subscribe().snapshot.run.steps;
         assert_eq!((steps.len(), steps[0].detail.as_str()), (1, "ls\n50 %"));
+    }
+
+    #[test]
+    fn a_question_has_one_outcome_whatever_comes_first() {
+        let channel = Arc::new(Channel::new());
+        channel.question("a", None);
+        channel.question("a", Some("yes".into()));
+        channel.question("a", Some("over".into()));
+        // Answered by a command before its message was shown.
+        channel.question("b", Some("no".into()));
+        channel.question("b", None);
+        let known = channel.subscribe().snapshot.questions;
+        let outcomes: Vec<Option<&str>> = known.iter().map(|one| one.outcome.as_deref()).collect();
+        assert_eq!(outcomes, [Some("yes"), Some("no")]);
     }
 
     #[test]

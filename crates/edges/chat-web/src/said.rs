@@ -65,15 +65,18 @@ pub enum SayError {
     Unknown,
 }
 
+/// Whether a page may call something so.
+pub(crate) fn is_id(id: &str) -> bool {
+    (1..=LONGEST_ID).contains(&id.len())
+        && id
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+}
+
 impl Said {
     /// Whether it can be sent at all.
     pub(crate) fn check(&self) -> Result<(), SayError> {
-        let id_good = (1..=LONGEST_ID).contains(&self.message.len())
-            && self
-                .message
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        if !id_good {
+        if !is_id(&self.message) {
             return Err(SayError::Id);
         }
         if self.files.len() > MOST_FILES {
@@ -90,7 +93,13 @@ impl Said {
 
     /// The event's key. A message id holds no '/', so no two pairs read alike.
     fn event_key(&self) -> String {
-        format!("{}/{}", self.conversation, self.message)
+        Self::event_key_of(&self.conversation, &self.message)
+    }
+
+    /// The event's key of a message, by the id that the page gave it.
+    #[must_use]
+    pub fn event_key_of(conversation: &Conversation, message: &str) -> String {
+        format!("{conversation}/{message}")
     }
 
     /// The key of its visible entry.
@@ -126,6 +135,7 @@ impl Said {
             files,
             quoted: None,
             forwarded_from: None,
+            preface: None,
             at,
         };
         Event {

@@ -12,6 +12,7 @@ use waybill::{AccountId, Clock, Conversation, Limit};
 
 use crate::live::{Channel, Channels, Subscription};
 use crate::said::{Heard, LONGEST_TEXT, Said, SayError};
+use crate::taps::{TapAnswer, Tapped, Taps};
 
 /// The sender's id: whoever is logged in is the owner.
 pub const OWNER: &str = "owner";
@@ -44,8 +45,14 @@ pub struct Ports {
     pub clock: Arc<dyn Clock>,
 }
 
+/// What a person did.
+pub(crate) enum Done {
+    Said(Said),
+    Tapped(Tapped),
+}
+
 pub(crate) struct Submission {
-    said: Said,
+    done: Done,
     answer: oneshot::Sender<Result<Heard, SayError>>,
 }
 
@@ -56,6 +63,7 @@ pub(crate) struct Inner {
     pub(crate) channels: Channels,
     pub(crate) submissions: Mutex<mpsc::Receiver<Submission>>,
     submit: mpsc::Sender<Submission>,
+    pub(crate) taps: Taps,
 }
 
 /// The web chat.
@@ -112,6 +120,7 @@ impl Web {
                 channels: Channels::default(),
                 submissions: Mutex::new(submissions),
                 submit,
+                taps: Taps::default(),
             }),
         }
     }
@@ -122,11 +131,26 @@ impl Web {
     /// [`SayError`], written for the person. Saying it again with the same id is always safe.
     pub async fn say(&self, said: Said) -> Result<Heard, SayError> {
         said.check()?;
+        self.submit(Done::Said(said)).await
+    }
+
+    /// Takes a tap on a question's answer. `Ok` means: durable; with what came of it, if that was known in a few seconds.
+    ///
+    /// # Errors
+    /// [`SayError`], written for the person. Tapping again with the same id is always safe.
+    pub async fn tap(&self, tapped: Tapped) -> Result<Option<TapAnswer>, SayError> {
+        tapped.check()?;
+        let told = self.inner.taps.listen(&tapped.key());
+        self.submit(Done::Tapped(tapped)).await?;
+        Ok(told.wait().await)
+    }
+
+    async fn submit(&self, done: Done) -> Result<Heard, SayError> {
         let (answer, heard) = oneshot::channel();
         let deadline = tokio::time::Instant::now() + PATIENCE;
         match tokio::time::timeout_at(
             deadline,
-            self.inner.submit.send(Submission { said, answer }),
+            self.inner.submit.send(Submission { done, answer }),
         )
         .await
         {
@@ -148,11 +172,23 @@ impl Web {
     }
 
     pub(crate) async fn take(&self, sink: &dyn InboundSink, submission: Submission) {
-        let Submission { said, answer } = submission;
-        let channel = self.inner.channels.of(&said.conversation);
-        let result = {
-            let _turn = channel.gate.lock().await;
-            self.keep(sink, &channel, said).await
+        let Submission { done, answer } = submission;
+        let result = match done {
+            Done::Said(said) => {
+                let channel = self.inner.channels.of(&said.conversation);
+                let _turn = channel.gate.lock().await;
+                self.keep(sink, &channel, said).await
+            }
+            Done::Tapped(tapped) => {
+                let account = &self.inner.options.account;
+                let event = tapped.event(account, self.inner.ports.clock.now());
+                let stored = sink.accept(account, vec![event], None).await;
+                stored
+                    .map(|_accepted| Heard {
+                        entry: chat::Receipt::new(tapped.entry.to_string()),
+                    })
+                    .map_err(|error| SayError::NotStored(error.to_string()))
+            }
         };
         if answer.send(result).is_err() {
             tracing::debug!("a page went away before it heard that its message was taken");

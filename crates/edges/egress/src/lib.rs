@@ -14,7 +14,7 @@
 //! * A message is read, judged and written anew: two readings of one message (two lengths, two hosts) can't pass.
 //! * Everything is bounded: the head, the connections, each wait ([`Bounds`]).
 //!
-//! Start reading at [`Proxy::serve`], then `ask` (what is asked for) and `reach` (which addresses are open).
+//! Start reading at [`Proxy::serve`], then `ask` (what is asked for) and `net::reach` (which addresses are open).
 
 mod answer;
 mod ask;
@@ -23,7 +23,6 @@ mod forward;
 mod idle;
 mod outside;
 mod proxy;
-mod reach;
 
 pub use outside::{Outside, System};
 pub use proxy::{Bounds, Guard, Proxy};

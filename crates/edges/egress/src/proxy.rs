@@ -1,9 +1,9 @@
 //! The listener, its connections, and each request of them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use sandbox::Destination;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use crate::answer::{self, Body};
@@ -28,11 +28,15 @@ use crate::outside::{Outside, System};
 /// Rest after the listener gave no connection, usually for want of file descriptors.
 const REST: Duration = Duration::from_millis(100);
 
-/// What one sandbox may take.
+/// What one sandbox may take, and all together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// Connections at once; a further one waits until one ends.
+    /// Connections at once, over all of the sandbox's listeners; a further one waits until one ends. Each takes two file
+    /// descriptors of the gateway.
     pub connections: usize,
+    /// Connections at once of all sandboxes together, so that the gateway's own files can still be opened: Linux allows a
+    /// process that asks for them 4,096 (`INR_OPEN_MAX`) unless it was told otherwise.
+    pub together: usize,
     /// Bytes of a request's head; at least 8,192.
     pub head: usize,
     /// For a head to arrive whole.
@@ -46,7 +50,8 @@ pub struct Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         Self {
-            connections: 64,
+            connections: 128,
+            together: 1024,
             head: 16 << 10,
             head_within: Duration::from_secs(30),
             connect_within: Duration::from_secs(10),
@@ -55,8 +60,6 @@ impl Default for Bounds {
     }
 }
 
-/// Connections of all sandboxes together; each takes two file descriptors of the gateway.
-const TOGETHER: usize = 256;
 /// Refused destinations that are told in the log, of each proxy; more are told to the program alone.
 const TOLD: usize = 32;
 
@@ -66,6 +69,8 @@ pub struct Proxy {
     outside: Arc<dyn Outside>,
     bounds: Bounds,
     together: Arc<Semaphore>,
+    /// What each sandbox has of its own, as long as it has a listener or a connection.
+    sandboxes: Arc<Mutex<HashMap<String, Weak<Semaphore>>>>,
 }
 
 impl Default for Proxy {
@@ -88,19 +93,36 @@ impl Proxy {
         Self {
             outside,
             bounds,
-            together: Arc::new(Semaphore::new(TOGETHER)),
+            together: Arc::new(Semaphore::new(bounds.together)),
+            sandboxes: Arc::default(),
         }
+    }
+
+    /// The places of a sandbox, which its listeners share.
+    fn places(&self, sandbox: &str) -> Arc<Semaphore> {
+        let mut all = self
+            .sandboxes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, places| places.strong_count() > 0);
+        if let Some(places) = all.get(sandbox).and_then(Weak::upgrade) {
+            return places;
+        }
+        let places = Arc::new(Semaphore::new(self.bounds.connections));
+        all.insert(sandbox.to_owned(), Arc::downgrade(&places));
+        places
     }
 
     /// Serves a sandbox on its listener: what `allow` covers may be reached, nothing else. Has to be called within a Tokio runtime,
     /// which then does the work. Who can connect to the listener is not asked for a name: give it a place that this
-    /// sandbox alone can reach.
+    /// sandbox alone can reach. `sandbox` names whose it is: all listeners of one name have [`Bounds::connections`] together.
     ///
     /// # Errors
     /// If the listener can't be watched.
     pub fn serve(
         &self,
         listener: std::net::TcpListener,
+        sandbox: &str,
         allow: Vec<Destination>,
     ) -> io::Result<Guard> {
         listener.set_nonblocking(true)?;
@@ -112,7 +134,11 @@ impl Proxy {
             told: Mutex::default(),
         });
         let mut accepting = JoinSet::new();
-        accepting.spawn(accept(listener, gate, Arc::clone(&self.together)));
+        let places = Places {
+            own: self.places(sandbox),
+            together: Arc::clone(&self.together),
+        };
+        accepting.spawn(accept(listener, gate, places));
         Ok(Guard {
             _accepting: accepting,
         })
@@ -128,23 +154,35 @@ struct Gate {
     told: Mutex<HashSet<Destination>>,
 }
 
-async fn accept(listener: TcpListener, gate: Arc<Gate>, together: Arc<Semaphore>) {
-    let places = Arc::new(Semaphore::new(gate.bounds.connections));
+/// Where a connection finds its place.
+struct Places {
+    own: Arc<Semaphore>,
+    together: Arc<Semaphore>,
+}
+
+impl Places {
+    /// One of the sandbox's own first: who has none left takes none of the others'.
+    async fn take(&self) -> Option<[OwnedSemaphorePermit; 2]> {
+        let own = Arc::clone(&self.own).acquire_owned().await.ok()?;
+        let of_all = Arc::clone(&self.together).acquire_owned().await.ok()?;
+        Some([own, of_all])
+    }
+}
+
+async fn accept(listener: TcpListener, gate: Arc<Gate>, places: Places) {
     let mut connections = JoinSet::new();
     loop {
         while connections.try_join_next().is_some() {}
-        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
-            return;
-        };
-        let Ok(of_all) = Arc::clone(&together).acquire_owned().await else {
-            return;
-        };
         match listener.accept().await {
             Ok((stream, _)) => {
+                // Only now: a listener to which nobody connects takes no place from anybody.
+                let Some(taken) = places.take().await else {
+                    return;
+                };
                 let gate = Arc::clone(&gate);
                 connections.spawn(async move {
                     connection(stream, &gate).await;
-                    drop((place, of_all));
+                    drop(taken);
                 });
             }
             Err(error) => {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use model::{
-    Delta, DeltaSink, Message, ModelError, ModelPort, Reply, Request, StopReason, ToolCall,
+    Delta, DeltaSink, Facts, Message, ModelError, ModelPort, Price, Reply, Request, StopReason,
+    ToolCall, Usage,
 };
 
 use crate::plan::{self, Step};
@@ -30,6 +31,18 @@ impl DemoModel {
 impl ModelPort for DemoModel {
     fn name(&self) -> &'static str {
         "demo"
+    }
+
+    fn facts(&self) -> Facts {
+        let price = Price {
+            input: 0,
+            cached: 0,
+            output: 0,
+        };
+        Facts {
+            price: Some(price),
+            ..Facts::default()
+        }
     }
 
     async fn ask(&self, request: &Request, deltas: DeltaSink<'_>) -> Result<Reply, ModelError> {
@@ -60,7 +73,8 @@ impl ModelPort for DemoModel {
             reasoning: String::new(),
             calls,
             stop,
-            usage: None,
+            // Nobody was asked, so nothing was read and nothing is owed.
+            usage: Some(Usage::default()),
             replay: None,
         })
     }

@@ -12,6 +12,7 @@ use crate::answer::{Decode, Limits};
 use crate::failure::Speaker;
 use crate::gemini::Unsigned;
 use crate::lines::LineDecoder;
+use crate::manner::Manner;
 use crate::openai_chat::Effort;
 use crate::openai_responses::Sealed;
 use crate::{anthropic, gemini, ollama, openai_chat, openai_responses};
@@ -47,6 +48,7 @@ pub(crate) struct Shape {
     pub(crate) context: u32,
     /// Whether reasoning goes back to the route that it came from.
     pub(crate) replays: bool,
+    pub(crate) manner: Manner,
 }
 
 impl Api {
@@ -107,12 +109,15 @@ impl Api {
     pub(crate) fn body(self, request: &Request, route: &str, model: &str, shape: Shape) -> Value {
         // No stored message is of a route without a name.
         let route = if shape.replays { route } else { "" };
+        let manner = shape.manner;
         match self {
-            Self::OpenaiChat => openai_chat::encode(request, route, model, shape.effort),
-            Self::OpenaiResponses => openai_responses::encode(request, route, model, shape.sealed),
-            Self::Anthropic => anthropic::encode(request, route, model, shape.max_output),
-            Self::Ollama => ollama::encode(request, route, model, shape.context),
-            Self::Gemini => gemini::encode(request, route, shape.unsigned),
+            Self::OpenaiChat => openai_chat::encode(request, route, model, shape.effort, manner),
+            Self::OpenaiResponses => {
+                openai_responses::encode(request, route, model, shape.sealed, manner)
+            }
+            Self::Anthropic => anthropic::encode(request, route, model, shape.max_output, manner),
+            Self::Ollama => ollama::encode(request, route, model, shape.context, manner),
+            Self::Gemini => gemini::encode(request, route, shape.unsigned, manner),
         }
     }
 

@@ -3,6 +3,7 @@
 //! Providers disagree about statuses and codes, so words are looked at too. The order matters: a full context window is a 400 like any
 //! other, and an empty purse is a 429 that no waiting helps.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use model::ModelError;
@@ -65,24 +66,24 @@ const MALFORMED: &[&str] = &[
     "not_found_error",
 ];
 
-/// Who speaks, and the key that its words must not repeat.
+/// Who speaks, and the keys that its words must not repeat.
 #[derive(Debug, Clone)]
 pub(crate) struct Speaker {
     provider: String,
-    key: Option<Secret>,
+    keys: Arc<[Secret]>,
 }
 
 impl Speaker {
-    pub(crate) fn new(provider: &str, key: Option<Secret>) -> Self {
+    pub(crate) fn new(provider: &str, keys: Vec<Secret>) -> Self {
         Self {
             provider: provider.to_owned(),
-            key,
+            keys: keys.into(),
         }
     }
 
     /// For `PROVIDER/MODEL`, without a key.
     pub(crate) fn of_route(route: &str) -> Self {
-        Self::new(route.split('/').next().unwrap_or_default(), None)
+        Self::new(route.split('/').next().unwrap_or_default(), Vec::new())
     }
 
     pub(crate) fn failed(&self, cause: String) -> ModelError {
@@ -141,7 +142,7 @@ impl Speaker {
     /// The exchange itself failed.
     pub(crate) fn net(&self, error: NetError) -> ModelError {
         match error {
-            NetError::BadUrl { cause } => {
+            NetError::BadUrl { cause } | NetError::Forbidden { cause } => {
                 self.refused(self.discreet(&format!("base_url can't be used: {cause}")))
             }
             NetError::Build { cause } => {
@@ -176,17 +177,10 @@ impl Speaker {
         // Whoever names a wait wants no money, whatever else it says.
         let no_money = said.after.is_none() && says(NO_MONEY);
         if number == 402 || no_money || code(NO_MONEY_CODES) {
-            let cause = format!(
-                "no credit is left there, so waiting won't help; add some, or choose another model ({cause})"
-            );
-            return ModelError::Throttled {
-                provider,
-                cause,
-                after: None,
-            };
+            return ModelError::NoMoney { provider, cause };
         }
         match number {
-            403 if says(MODERATED) => ModelError::Refused { provider, cause },
+            400 | 403 if says(MODERATED) => ModelError::Moderated { provider, cause },
             401 | 403 => ModelError::Key { provider, cause },
             429 => ModelError::Throttled {
                 provider,
@@ -229,10 +223,10 @@ impl Speaker {
 
     /// Bounded, on one line, without the key or anything that looks like one.
     fn discreet(&self, text: &str) -> String {
-        let text = match &self.key {
-            Some(key) if !key.reveal().is_empty() => text.replace(key.reveal(), "•••"),
-            Some(_) | None => text.to_owned(),
-        };
+        let keys = self.keys.iter().filter(|key| !key.reveal().is_empty());
+        let text = keys.fold(text.to_owned(), |text, key| {
+            text.replace(key.reveal(), "•••")
+        });
         let words: Vec<&str> = text
             .split_whitespace()
             .map(|word| {
@@ -271,6 +265,8 @@ mod tests {
         match error {
             ModelError::Unreachable { .. } => "unreachable",
             ModelError::Key { .. } => "key",
+            ModelError::NoMoney { .. } => "no money",
+            ModelError::Moderated { .. } => "moderated",
             ModelError::Throttled { after: None, .. } => "throttled",
             ModelError::Throttled { after: Some(_), .. } => "throttled for a time",
             ModelError::TooLong { .. } => "too long",
@@ -294,27 +290,27 @@ mod tests {
             (
                 403,
                 r#"{"error":{"message":"Your input was flagged","code":403}}"#,
-                "refused",
+                "moderated",
             ),
             (
                 402,
                 r#"{"error":{"message":"Insufficient credits","code":402}}"#,
-                "throttled",
+                "no money",
             ),
             (
                 429,
                 r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#,
-                "throttled",
+                "no money",
             ),
             (
                 400,
                 r#"{"error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the API"}}"#,
-                "throttled",
+                "no money",
             ),
             (
                 429,
                 r#"{"error":{"code":"1113","message":"no balance"}}"#,
-                "throttled",
+                "no money",
             ),
             (
                 429,
@@ -365,7 +361,7 @@ mod tests {
                 "failed",
             ),
         ] {
-            let error = Speaker::new("acme", None).status(status, wait, body);
+            let error = Speaker::new("acme", Vec::new()).status(status, wait, body);
             assert_eq!(kind(&error), expected, "{status} {body}");
         }
     }
@@ -394,7 +390,7 @@ mod tests {
         ] {
             let value = serde_json::from_str(error).unwrap();
             assert_eq!(
-                kind(&Speaker::new("acme", None).mid_stream(&value)),
+                kind(&Speaker::new("acme", Vec::new()).mid_stream(&value)),
                 expected,
                 "{error}"
             );
@@ -404,7 +400,7 @@ mod tests {
     #[test]
     fn words_are_bounded_and_hold_no_key() {
         let key = Secret::new("my-very-own-key".to_owned());
-        let speaker = Speaker::new("acme", Some(key));
+        let speaker = Speaker::new("acme", vec![key]);
         let body = format!(
             r#"{{"error":{{"message":"bad key my-very-own-key or 'sk-proj-0123456789' {}"}}}}"#,
             "ä".repeat(5000)

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use model::{DeltaSink, ModelError, ModelPort, Reply, Request};
+use model::{DeltaSink, Facts, ModelError, ModelPort, Reply, Request};
 use net::sse::Event;
 use net::{Client, NetError, Response};
 use serde_json::Value;
@@ -15,6 +15,8 @@ use crate::answer::{Decode, Limits, Progress};
 use crate::codec::{Api, Shape};
 use crate::failure::Speaker;
 use crate::gemini::Unsigned;
+use crate::keyring::{Fault, Keyring, Place, kinder};
+use crate::manner::{Eyes, Form, Manner, Thinking};
 use crate::openai_chat::Effort;
 use crate::openai_responses::Sealed;
 use crate::remedy;
@@ -26,7 +28,7 @@ const ERROR_WAIT: Duration = Duration::from_secs(10);
 /// An event repeats the text in JSON, where a character may take six bytes.
 const ENVELOPE: usize = 64 << 10;
 /// Ways of asking that are tried for one question.
-const MOST_REMEDIES: usize = 3;
+const MOST_REMEDIES: usize = 5;
 
 /// Where a model is and how long it may take.
 #[derive(Debug, Clone)]
@@ -37,8 +39,9 @@ pub struct Options {
     pub api: Api,
     /// The address up to and without the protocol's own path: for chat completions, what stands before `/chat/completions`.
     pub base_url: String,
-    /// The key; local servers need none.
-    pub api_key: Option<Secret>,
+    /// The keys, in the order in which they are tried; local servers need none. One that is refused, has no credit left or has used
+    /// up its quota rests, and the next one is asked with.
+    pub api_keys: Vec<Secret>,
     /// The model's name at the provider.
     pub model: String,
     /// Silence between two pieces. 120 s by default.
@@ -54,6 +57,10 @@ pub struct Options {
     /// Most tokens of an answer, for the protocol that demands a bound (Anthropic's `max_tokens`). 32,000 by default; a model that can do
     /// less says so and is asked again.
     pub max_output: u32,
+    /// What the owner says of the model; nothing by default. A window that a local server is told to keep is known without a word.
+    pub facts: Facts,
+    /// How hard it thinks; `None`, the default, leaves it to the provider. A model that has no such thing is asked without.
+    pub thinking: Option<Thinking>,
 }
 
 impl Options {
@@ -64,7 +71,7 @@ impl Options {
             provider: provider.to_owned(),
             api: Api::OpenaiChat,
             base_url: base_url.trim_end_matches('/').to_owned(),
-            api_key,
+            api_keys: api_key.into_iter().collect(),
             model: model.to_owned(),
             idle: Duration::from_secs(120),
             first_piece: Duration::from_secs(300),
@@ -72,6 +79,8 @@ impl Options {
             limits: Limits::default(),
             context: 32_768,
             max_output: 32_000,
+            facts: Facts::default(),
+            thinking: None,
         }
     }
 }
@@ -84,6 +93,7 @@ pub struct HttpModel {
     name: String,
     url: String,
     speaker: Speaker,
+    keys: Keyring,
     /// How it wants to be asked, as far as it was heard.
     shape: Mutex<Shape>,
 }
@@ -96,7 +106,8 @@ impl HttpModel {
             client,
             name: format!("{}/{}", options.provider, options.model),
             url: options.api.url(&options.base_url, &options.model),
-            speaker: Speaker::new(&options.provider, options.api_key.clone()),
+            speaker: Speaker::new(&options.provider, options.api_keys.clone()),
+            keys: Keyring::new(options.api_keys.clone()),
             shape: Mutex::new(Shape {
                 effort: Effort::Unsaid,
                 sealed: Sealed::Wanted,
@@ -104,6 +115,14 @@ impl HttpModel {
                 max_output: options.max_output,
                 context: options.context,
                 replays: true,
+                manner: Manner {
+                    thinking: options.thinking,
+                    form: Form::Newer,
+                    eyes: match options.facts.images {
+                        Some(false) => Eyes::Shut,
+                        Some(true) | None => Eyes::Open,
+                    },
+                },
             }),
             options,
         }
@@ -122,7 +141,7 @@ impl HttpModel {
         api.body(request, &self.name, &self.options.model, shape)
     }
 
-    async fn send(&self, body: &Value) -> Result<Response, ModelError> {
+    async fn send(&self, key: Option<Place>, body: &Value) -> Result<Response, ModelError> {
         let api = self.options.api;
         let call = self
             .client
@@ -131,18 +150,49 @@ impl HttpModel {
             .json(body)
             .answer_timeout(self.options.first_piece)
             .read_timeout(self.options.first_piece);
-        api.headers(call, self.options.api_key.as_ref())
+        api.headers(call, self.keys.key(key))
             .send()
             .await
             .map_err(|error| self.speaker.net(error))
     }
 
+    /// Asks with one key after the other, until one is taken. Returns the key that was, too.
+    async fn accepted(&self, request: &Request) -> Result<(Option<Place>, Response), ModelError> {
+        let mut tried = Vec::new();
+        let mut key = self.keys.next(&tried, Instant::now());
+        let mut told: Option<ModelError> = None;
+        loop {
+            let error = match self.accepted_with(key, request).await {
+                Ok(answer) => return Ok((key, answer)),
+                Err(error) => error,
+            };
+            let Some(place) = key else { return Err(error) };
+            if self.keys.charge(place, &error, Instant::now()) == Fault::NotOfTheKey {
+                return Err(error);
+            }
+            let error = match told {
+                Some(before) => kinder(before, error),
+                None => error,
+            };
+            tried.push(place);
+            key = self.keys.next(&tried, Instant::now());
+            if key.is_none() {
+                return Err(error);
+            }
+            told = Some(error);
+        }
+    }
+
     /// Asks, and asks differently where the refusal says how.
-    async fn accepted(&self, request: &Request) -> Result<Response, ModelError> {
+    async fn accepted_with(
+        &self,
+        key: Option<Place>,
+        request: &Request,
+    ) -> Result<Response, ModelError> {
         let mut shape = self.shape();
         let mut body = self.body(request, shape);
         for _ in 0..MOST_REMEDIES {
-            let answer = self.send(&body).await?;
+            let answer = self.send(key, &body).await?;
             if answer.is_success() {
                 return Ok(answer);
             }
@@ -151,17 +201,17 @@ impl HttpModel {
                 return Err(error);
             };
             shape = remedy.shape;
-            if remedy.lasts {
-                self.remember(shape);
-            }
             let other = self.body(request, shape);
             // This request holds nothing of what was refused; the same words would get the same answer.
             if other == body {
                 return Err(error);
             }
+            if remedy.lasts {
+                self.remember(shape);
+            }
             body = other;
         }
-        let answer = self.send(&body).await?;
+        let answer = self.send(key, &body).await?;
         if answer.is_success() {
             return Ok(answer);
         }
@@ -262,9 +312,18 @@ impl ModelPort for HttpModel {
         &self.name
     }
 
+    fn facts(&self) -> Facts {
+        let facts = self.options.facts;
+        let kept = (self.options.api == Api::Ollama).then_some(self.options.context);
+        Facts {
+            window: facts.window.or(kept),
+            ..facts
+        }
+    }
+
     async fn ask(&self, request: &Request, deltas: DeltaSink<'_>) -> Result<Reply, ModelError> {
         let begun = Instant::now();
-        let answer = self.accepted(request).await?;
+        let (key, answer) = self.accepted(request).await?;
         let kind = answer
             .header("content-type")
             .unwrap_or_default()
@@ -274,10 +333,15 @@ impl ModelPort for HttpModel {
                 "it answered with a web page; is base_url right? It often ends in /v1".to_owned(),
             ));
         }
-        if kind.contains("application/json") {
+        let reply = if kind.contains("application/json") {
             self.whole(answer, deltas).await
         } else {
             self.stream(answer, begun, deltas).await
+        };
+        // What begins well may still say in its midst that the quota is used up: the next call takes another key.
+        if let (Some(key), Err(error)) = (key, &reply) {
+            self.keys.charge(key, error, Instant::now());
         }
+        reply
     }
 }

@@ -7,6 +7,9 @@ use std::collections::{HashSet, VecDeque};
 use model::{Content, Message, Replay, ReplayBlock, Request, ToolCall};
 use serde_json::{Map, Value};
 
+use crate::manner::Eyes;
+use crate::pictures::{self, Bounds};
+
 /// Stands where a run was interrupted between a call and its result.
 const NO_RESULT: &str = "(no result: the run was interrupted before this call ended)";
 /// Stands where a result has no text; some providers refuse an empty one.
@@ -40,8 +43,8 @@ pub(crate) struct Call {
     pub(crate) arguments: Map<String, Value>,
 }
 
-/// The conversation for one route; what another route wants back is left out.
-pub(crate) fn entries(request: &Request, route: &str) -> Vec<Entry> {
+/// The conversation for one route; what another route wants back is left out, and pictures are as `bounds` and `eyes` have them.
+pub(crate) fn entries(request: &Request, route: &str, bounds: &Bounds, eyes: Eyes) -> Vec<Entry> {
     let mut transcript = Transcript::default();
     for message in &request.messages {
         match message {
@@ -60,12 +63,19 @@ pub(crate) fn entries(request: &Request, route: &str) -> Vec<Entry> {
         }
     }
     transcript.answer_open_calls();
-    transcript.entries
+    let mut entries = transcript.entries;
+    pictures::fit(&mut entries, bounds, eyes);
+    entries
 }
 
 /// As [`entries`], for providers that want a person's (or a tool's) word last.
-pub(crate) fn entries_until_a_person(request: &Request, route: &str) -> Vec<Entry> {
-    let mut entries = entries(request, route);
+pub(crate) fn entries_until_a_person(
+    request: &Request,
+    route: &str,
+    bounds: &Bounds,
+    eyes: Eyes,
+) -> Vec<Entry> {
+    let mut entries = entries(request, route, bounds, eyes);
     if let Some(Entry::Assistant { .. }) | None = entries.last() {
         entries.push(Entry::User(vec![Content::Text {
             text: GOES_ON.to_owned(),
@@ -231,10 +241,14 @@ impl Transcript {
         self.calls_seen += 1;
         let usual = !id.is_empty() && id.len() <= 40 && id.bytes().all(is_name_byte);
         if usual && self.ids.insert(id.to_owned()) {
-            id.to_owned()
-        } else {
-            format!("c{:08}", self.calls_seen)
+            return id.to_owned();
         }
+        // A model may have made up one that looks like ours.
+        let mut anew = format!("c{:08}", self.calls_seen);
+        while !self.ids.insert(anew.clone()) {
+            anew.push('x');
+        }
+        anew
     }
 }
 

@@ -1,12 +1,13 @@
 //! The client: made in one place, with every guard on.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::{Method, Url};
 
-use crate::{NetError, Request, tls};
+use crate::guard::{Guard, Resolver};
+use crate::{Names, NetError, Request, SystemNames, tls};
 
 /// An idle connection that is older may have been closed by the other side, and a request on it would end as "perhaps".
 const KEEP_IDLE: Duration = Duration::from_secs(20);
@@ -29,6 +30,21 @@ pub enum PlainHttp {
     Anywhere,
 }
 
+/// What may be connected to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Destinations {
+    /// Anything: the owner wrote the address.
+    #[default]
+    Any,
+    /// The public Internet alone, whatever a name says and wherever a redirect leads, and there only the ports of the web (80, 443,
+    /// 8000, 8080, 8443, 8888). Names of private networks and addresses with a user or a password are refused. Needs a client without a
+    /// proxy: behind one, nobody here would know where a name leads.
+    Public {
+        /// Reached all the same: a test's own servers. No setting leads here.
+        except: Vec<SocketAddr>,
+    },
+}
+
 /// How a client behaves.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -44,6 +60,10 @@ pub struct Options {
     pub redirects: Redirects,
     /// Loopback only by default.
     pub plain_http: PlainHttp,
+    /// Anything by default.
+    pub destinations: Destinations,
+    /// Who knows where names lead, for [`Destinations::Public`]; the system by default.
+    pub names: Arc<dyn Names>,
     /// A proxy for everything. The environment is never asked.
     pub proxy: Option<String>,
     /// Further trusted roots: PEM, any number. Empty by default.
@@ -59,6 +79,8 @@ impl Default for Options {
             user_agent: concat!("tidings/", env!("CARGO_PKG_VERSION")).to_owned(),
             redirects: Redirects::None,
             plain_http: PlainHttp::LoopbackOnly,
+            destinations: Destinations::Any,
+            names: Arc::new(SystemNames),
             proxy: None,
             extra_roots_pem: Vec::new(),
         }
@@ -70,18 +92,17 @@ impl Default for Options {
 pub struct Client {
     http: reqwest::Client,
     options: Arc<Options>,
+    door: Door,
 }
 
 impl Client {
     /// Makes a client. Reads no file and no environment.
     ///
     /// # Errors
-    /// [`NetError::Build`] if the proxy or a certificate can't be used.
+    /// [`NetError::Build`] if the proxy or a certificate can't be used, or if a proxy would stand before the guard of
+    /// [`Destinations::Public`].
     pub fn new(options: Options) -> Result<Self, NetError> {
-        let redirects = match options.redirects {
-            Redirects::None => reqwest::redirect::Policy::none(),
-            Redirects::Follow(most) => reqwest::redirect::Policy::limited(usize::from(most)),
-        };
+        let door = Door::of(&options)?;
         #[expect(
             clippy::disallowed_methods,
             reason = "this is the one place where a client is made"
@@ -90,13 +111,16 @@ impl Client {
         let mut builder = builder
             .tls_backend_preconfigured(tls::config(&options.extra_roots_pem)?)
             .no_proxy()
-            .redirect(redirects)
+            .redirect(redirects(options.redirects, door.clone()))
             .referer(false)
             .retry(reqwest::retry::never())
             .http1_only()
             .pool_idle_timeout(KEEP_IDLE)
             .connect_timeout(options.connect_timeout)
             .user_agent(options.user_agent.as_str());
+        if let Some(guard) = &door.guard {
+            builder = builder.dns_resolver(Resolver(Arc::clone(guard)));
+        }
         if let Some(proxy) = &options.proxy {
             builder =
                 builder.proxy(reqwest::Proxy::all(proxy.as_str()).map_err(NetError::of_building)?);
@@ -104,6 +128,7 @@ impl Client {
         Ok(Self {
             http: builder.build().map_err(NetError::of_building)?,
             options: Arc::new(options),
+            door,
         })
     }
 
@@ -128,25 +153,88 @@ impl Client {
     }
 
     fn request(&self, method: Method, url: &str) -> Request {
-        let url = address(url, self.options.plain_http);
+        let url = address(url, self.options.plain_http).and_then(|url| {
+            self.door.admit(&url)?;
+            Ok(url)
+        });
         Request::new(self.http.clone(), Arc::clone(&self.options), method, url)
     }
 }
 
+/// What every address has to pass: the first one, and each that a redirect names.
+#[derive(Debug, Clone)]
+struct Door {
+    plain: PlainHttp,
+    guard: Option<Arc<Guard>>,
+}
+
+impl Door {
+    fn of(options: &Options) -> Result<Self, NetError> {
+        let guard = match &options.destinations {
+            Destinations::Any => None,
+            Destinations::Public { .. } if options.proxy.is_some() => {
+                return Err(NetError::Build {
+                    cause: "a proxy would stand before the guard of public addresses".to_owned(),
+                });
+            }
+            Destinations::Public { except } => Some(Arc::new(Guard {
+                names: Arc::clone(&options.names),
+                except: except.clone(),
+            })),
+        };
+        Ok(Self {
+            plain: options.plain_http,
+            guard,
+        })
+    }
+
+    fn admit(&self, url: &Url) -> Result<(), NetError> {
+        allowed(url, self.plain)?;
+        self.guard.as_ref().map_or(Ok(()), |guard| guard.admit(url))
+    }
+}
+
+fn redirects(wanted: Redirects, door: Door) -> reqwest::redirect::Policy {
+    let Redirects::Follow(most) = wanted else {
+        return reqwest::redirect::Policy::none();
+    };
+    reqwest::redirect::Policy::custom(move |attempt| {
+        if attempt.previous().len() > usize::from(most) {
+            let cause = format!("it led on more than {most} times");
+            return attempt.error(NetError::Forbidden { cause });
+        }
+        match door.admit(attempt.url()) {
+            Ok(()) => attempt.follow(),
+            Err(refused) => attempt.error(refused),
+        }
+    })
+}
+
 /// The text of a refused address is never repeated: it may hold a secret.
 fn address(text: &str, plain: PlainHttp) -> Result<Url, NetError> {
-    let refused = |cause: String| NetError::BadUrl { cause };
-    let url = Url::parse(text).map_err(|error| refused(error.to_string()))?;
+    let url = Url::parse(text).map_err(|error| NetError::BadUrl {
+        cause: error.to_string(),
+    })?;
+    allowed(&url, plain)?;
+    Ok(url)
+}
+
+fn allowed(url: &Url, plain: PlainHttp) -> Result<(), NetError> {
+    let refused = |cause: &str| {
+        Err(NetError::BadUrl {
+            cause: cause.to_owned(),
+        })
+    };
     let Some(host) = url.host_str() else {
-        return Err(refused("it names no host".to_owned()));
+        return refused("it names no host");
     };
     match (url.scheme(), plain) {
-        ("https", _) | ("http", PlainHttp::Anywhere) => Ok(url),
-        ("http", PlainHttp::LoopbackOnly) if is_loopback(host) => Ok(url),
-        ("http", PlainHttp::LoopbackOnly) => Err(refused(
-            "http:// is for this machine only; use https://".to_owned(),
-        )),
-        _ => Err(refused("it must begin with https://".to_owned())),
+        ("https", _) | ("http", PlainHttp::Anywhere) => Ok(()),
+        ("http", PlainHttp::LoopbackOnly) if is_loopback(host) => Ok(()),
+        ("http", PlainHttp::LoopbackOnly) => {
+            refused("http:// is for this machine only; use https://")
+        }
+        _ => refused("it must begin with https://"),
     }
 }
 

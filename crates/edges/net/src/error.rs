@@ -23,6 +23,12 @@ pub enum NetError {
         /// Why.
         cause: String,
     },
+    /// The address, or one that it led to, is not asked from here. Nothing was sent there; a redirect may have led to it.
+    #[error("{cause}")]
+    Forbidden {
+        /// Why.
+        cause: String,
+    },
     /// The client or the request can't be built: a header, a proxy, a certificate.
     #[error("the request can't be built: {cause}")]
     Build {
@@ -78,7 +84,8 @@ impl NetError {
             | Self::Build { .. }
             | Self::NotSent { .. }
             | Self::Source { .. } => false,
-            Self::Ambiguous { .. }
+            Self::Forbidden { .. }
+            | Self::Ambiguous { .. }
             | Self::Timeout { .. }
             | Self::TooLarge { .. }
             | Self::NotJson { .. } => true,
@@ -86,6 +93,9 @@ impl NetError {
     }
 
     pub(crate) fn of_sending(error: reqwest::Error, url: &Url) -> Self {
+        if let Some(ours) = ours(&error) {
+            return ours;
+        }
         let not_sent = error.is_connect() || error.is_dns();
         let unbuilt = error.is_builder();
         let cause = cause(error, url);
@@ -110,6 +120,18 @@ impl NetError {
             cause: innermost(&nowhere),
         }
     }
+}
+
+/// What a guard of this room said inside the HTTP client.
+fn ours(error: &reqwest::Error) -> Option<NetError> {
+    let mut layer = error.source();
+    while let Some(inner) = layer {
+        if let Some(ours) = inner.downcast_ref::<NetError>() {
+            return Some(ours.clone());
+        }
+        layer = inner.source();
+    }
+    None
 }
 
 fn cause(error: reqwest::Error, url: &Url) -> String {

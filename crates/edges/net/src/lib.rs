@@ -9,13 +9,17 @@
 //! * Every wait ends: connecting, waiting for an answer, waiting for the next piece of it.
 //! * A file is sent piece by piece, with its length known beforehand, and never held whole.
 //! * Plain HTTP reaches this machine only, unless the options say otherwise.
+//! * A client for addresses that somebody else chose ([`Destinations::Public`]) reaches the public Internet alone: names are looked up
+//!   once, each address is judged, and the connection goes to a judged address; each redirect is judged like the first address.
 //!
-//! Start reading at [`Client`], then [`NetError`]. [`sse`] decodes event streams and does no I/O.
+//! Start reading at [`Client`], then [`NetError`]. [`reach`] judges addresses; [`sse`] decodes event streams and does no I/O.
 
 mod body;
 mod client;
 mod error;
+mod guard;
 mod progress;
+pub mod reach;
 mod request;
 mod response;
 mod retry_after;
@@ -23,7 +27,8 @@ pub mod sse;
 mod tls;
 
 pub use body::Multipart;
-pub use client::{Client, Options, PlainHttp, Redirects};
+pub use client::{Client, Destinations, Options, PlainHttp, Redirects};
 pub use error::{NetError, Stage};
+pub use guard::{Names, SystemNames};
 pub use request::Request;
 pub use response::Response;

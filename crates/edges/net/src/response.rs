@@ -41,6 +41,12 @@ impl Response {
         }
     }
 
+    /// Where it came from, after redirects. It may hold a secret: not for logs.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        self.inner.url().as_str()
+    }
+
     /// The status.
     #[must_use]
     pub fn status(&self) -> u16 {

@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use crate::container::Live;
 use crate::driver::Inner;
+use crate::engine::Kind;
 use crate::process::{Input, Launch, MARK, Process, feed};
 use crate::scripts;
 
@@ -29,8 +30,15 @@ impl Inner {
         exec: Exec,
     ) -> Result<Output, SandboxError> {
         check(&exec.command)?;
+        let plain = exec.stdin.is_empty()
+            || matches!(self.engine.about().await, Ok(engine) if engine.kind == Kind::Docker);
+        let script = if plain {
+            scripts::COMMAND
+        } else {
+            scripts::COMMAND_FED
+        };
         let launch = Launch {
-            script: scripts::COMMAND,
+            script,
             arguments: vec![exec.directory.as_str().to_owned(), exec.command],
             environment: environment(spec, &exec.env)?,
             terminal: None,

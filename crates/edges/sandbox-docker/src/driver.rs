@@ -19,6 +19,8 @@ use crate::egress::Egress;
 use crate::engine::{Engine, EngineInfo};
 use crate::lease::Leases;
 use crate::rows::Row;
+use crate::storage::Storage;
+use crate::volumes::VolumeRow;
 
 /// What the driver must be told.
 #[derive(Clone)]
@@ -138,6 +140,23 @@ impl DockerSandbox {
         self.inner.rows().await
     }
 
+    /// This gateway's own volumes: those of sandboxes whose files the engine keeps, in use or not.
+    ///
+    /// # Errors
+    /// [`SandboxError::Unavailable`] if the engine can't be asked.
+    pub async fn volumes(&self) -> Result<Vec<VolumeRow>, SandboxError> {
+        self.inner.own_volumes().await
+    }
+
+    /// Removes the volumes of a sandbox of this gateway, with all files in them; says how many there were. Nothing else ever
+    /// removes one: not the end of a lease, and not another container in the place of the old one.
+    ///
+    /// # Errors
+    /// [`SandboxError::Failed`] if a container still has them.
+    pub async fn remove_volumes(&self, key: &SandboxKey) -> Result<usize, SandboxError> {
+        self.inner.remove_volumes(key).await
+    }
+
     /// Removes one of this gateway's own containers with all that runs in it. The workspace and the home stay.
     ///
     /// # Errors
@@ -156,8 +175,8 @@ impl DockerSandbox {
         self.inner.end_orphans().await
     }
 
-    /// Looks whether the engine sees the gateway's home where the gateway sees it, which fails if the gateway runs in a
-    /// container of that engine; a sentence for the owner if it does not.
+    /// Looks whether the engine sees the gateway's home where the gateway sees it, which it does not if the gateway runs in a
+    /// container of that engine or the engine on another machine; a sentence for the owner if it does not.
     ///
     /// # Errors
     /// [`SandboxError::Unavailable`] if the engine can't be asked.
@@ -281,14 +300,27 @@ impl SandboxPort for DockerSandbox {
         } else {
             "no filter of system calls (the engine has none)"
         };
+        let bounds = if engine.bounded {
+            "bounds on memory, processors and processes"
+        } else {
+            "no bounds on memory, processors and processes (the engine can't keep them; it needs control groups of version 2, delegated to its user)"
+        };
         let rootless = if engine.rootless { ", rootless" } else { "" };
         let remote = if engine.remote {
-            ", on another machine, where it can't see the sandboxes' folders"
+            ", on another machine"
         } else {
             ""
         };
+        let files = match self.inner.engine.known().await?.storage.get() {
+            Some(Storage::Folders) => "files in the gateway's home, ",
+            Some(Storage::Volumes) => {
+                "files in the engine's volumes since it does not see the gateway's home, "
+            }
+            // No sandbox was made yet.
+            None => "",
+        };
         Ok(format!(
-            "{} {} (API {}{rootless}{remote}): one container per sandbox, no capabilities, no new privileges, {seccomp}, bounds on memory, processors and processes",
+            "{} {} (API {}{rootless}{remote}): one container per sandbox, {files} no capabilities, no new privileges, {seccomp}, {bounds}",
             engine.kind, engine.version, engine.api
         ))
     }

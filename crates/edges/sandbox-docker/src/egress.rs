@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use sandbox::{Destination, Network, SandboxError, SandboxSpec};
+use sandbox::{Destination, Network, SandboxError, SandboxKey, SandboxSpec};
 
 use crate::driver::Inner;
 
@@ -20,8 +20,13 @@ use crate::driver::Inner;
 pub trait Egress: Send + Sync {
     /// Serves a listener until what it returns is dropped. The listener does not block, and stands on `127.0.0.1` of the
     /// container's network namespace: whoever connects to it is a process of the sandbox. Nothing but `allow` may be
-    /// reached through it.
-    fn serve(&self, listener: TcpListener, allow: Vec<Destination>) -> Box<dyn Send + Sync>;
+    /// reached through it. `sandbox` is whose it is, for bounds that a sandbox has as a whole.
+    fn serve(
+        &self,
+        listener: TcpListener,
+        sandbox: &SandboxKey,
+        allow: Vec<Destination>,
+    ) -> Box<dyn Send + Sync>;
 }
 
 /// The port that is taken where it is free: what a command left behind finds the proxy again after a restart of the
@@ -92,6 +97,7 @@ impl Inner {
     /// Opens the way out, if the spec has one.
     pub(crate) async fn open_door(
         &self,
+        key: &SandboxKey,
         spec: &SandboxSpec,
         place: &Place,
     ) -> Result<Option<Arc<Door>>, SandboxError> {
@@ -121,7 +127,7 @@ impl Inner {
         Ok(Some(Arc::new(Door {
             port,
             pid: place.pid,
-            _served: egress.serve(listener, spec.allow.clone()),
+            _served: egress.serve(listener, key, spec.allow.clone()),
         })))
     }
 }

@@ -8,16 +8,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bollard::errors::Error;
-use bollard::models::SystemVersion;
+use bollard::models::{SystemInfoCgroupVersionEnum, SystemVersion};
 use bollard::query_parameters::CreateImageOptionsBuilder;
 use bollard::{API_DEFAULT_VERSION, ClientVersion, Docker};
 use futures_util::StreamExt;
 use sandbox::SandboxError;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::fetch::Fetches;
 use crate::sentence::{Failure, explain, slow, sort};
+use crate::storage::Storage;
 
 /// Where Docker listens unless its owner says otherwise.
 const SOCKET: &str = "/var/run/docker.sock";
@@ -76,20 +77,37 @@ pub struct EngineInfo {
     pub cpus: u32,
     /// Root inside is not root outside.
     pub rootless: bool,
-    /// It is reached over a network: sandboxes' folders have to lie on this machine, so that it is of no use.
+    /// It is reached over a network: sandboxes' files lie in its volumes, and no allow list can be served.
     pub remote: bool,
     /// It filters system calls.
     pub seccomp: bool,
+    /// It keeps the bounds on memory, processors and processes. Without rights of its own it does only with control groups of
+    /// version 2 that were delegated to its user.
+    pub bounded: bool,
     /// What it complains of itself.
     pub warnings: Vec<String>,
 }
 
 pub(crate) struct Engine {
     socket: String,
-    connected: Mutex<Option<Docker>>,
+    connected: Mutex<Option<Connected>>,
     pub(crate) fetches: Fetches,
     /// One lock for each image that was fetched.
     pulls: Mutex<HashMap<String, Arc<Mutex<()>>>>,
+}
+
+/// A connection to an engine, and what was found out over it.
+struct Connected {
+    docker: Docker,
+    known: Arc<Known>,
+}
+
+/// What was found out over a connection to an engine: another connection may lead to another engine.
+#[derive(Default)]
+pub(crate) struct Known {
+    about: OnceCell<EngineInfo>,
+    /// Where sandboxes' files lie.
+    pub(crate) storage: OnceCell<Storage>,
 }
 
 impl Engine {
@@ -105,12 +123,12 @@ impl Engine {
     /// A client that speaks the engine's own API version.
     pub(crate) async fn docker(&self) -> Result<Docker, SandboxError> {
         let mut connected = self.connected.lock().await;
-        if let Some(docker) = connected.as_ref() {
-            return Ok(docker.clone());
+        if let Some(connected) = connected.as_ref() {
+            return Ok(connected.docker.clone());
         }
         // Above every bound of ours, so that ours decide.
         let seconds = PULL.as_secs() + 10;
-        let docker = if self.socket.starts_with("tcp://") || self.socket.starts_with("http://") {
+        let docker = if !self.is_here() {
             Docker::connect_with_http(&self.socket, seconds, API_DEFAULT_VERSION)
         } else {
             Docker::connect_with_unix(&self.socket, seconds, API_DEFAULT_VERSION)
@@ -121,8 +139,22 @@ impl Engine {
             .map_err(|_elapsed| slow(&self.socket))?
             .map_err(|error| explain(&error, &self.socket))?;
         young_enough(docker.client_version(), &self.socket)?;
-        *connected = Some(docker.clone());
+        *connected = Some(Connected {
+            docker: docker.clone(),
+            known: Arc::default(),
+        });
         Ok(docker)
+    }
+
+    /// What is known over this connection.
+    pub(crate) async fn known(&self) -> Result<Arc<Known>, SandboxError> {
+        self.docker().await?;
+        let connected = self.connected.lock().await;
+        // A connection that broke just now has found out nothing.
+        Ok(connected
+            .as_ref()
+            .map(|connected| Arc::clone(&connected.known))
+            .unwrap_or_default())
     }
 
     /// Where it listens.
@@ -133,6 +165,11 @@ impl Engine {
     /// Is it reached over a network?
     pub(crate) fn is_remote(&self) -> bool {
         is_remote(&self.socket)
+    }
+
+    /// Is it reached over a socket of this machine?
+    pub(crate) fn is_here(&self) -> bool {
+        !self.socket.starts_with("tcp://") && !self.socket.starts_with("http://")
     }
 
     /// Waits for an engine that went away, not for long.
@@ -168,6 +205,14 @@ impl Engine {
         explain(error, &self.socket)
     }
 
+    /// What it said of itself over this connection. Podman asks the system's package manager for its version, each time.
+    pub(crate) async fn about(&self) -> Result<EngineInfo, SandboxError> {
+        let known = self.known().await?;
+        let about = known.about.get_or_try_init(|| self.info()).await?;
+        Ok(about.clone())
+    }
+
+    /// Asks it anew.
     pub(crate) async fn info(&self) -> Result<EngineInfo, SandboxError> {
         let docker = self.docker().await?;
         let info = timeout(GREETING, self.ask(docker.info()))
@@ -180,8 +225,11 @@ impl Engine {
             .map_err(Failure::into_error)?;
         let security = info.security_options.unwrap_or_default();
         let has = |name: &str| security.iter().any(|option| option.contains(name));
+        let kind = kind(&version);
+        let rootless =
+            has("name=rootless") || (kind == Kind::Podman && self.is_rootless_podman().await?);
         Ok(EngineInfo {
-            kind: kind(&version),
+            kind,
             remote: self.is_remote(),
             socket: self.socket.clone(),
             version: info.server_version.unwrap_or_default(),
@@ -190,8 +238,13 @@ impl Engine {
                 .ncpu
                 .and_then(|count| u32::try_from(count).ok())
                 .unwrap_or(1),
-            rootless: has("name=rootless"),
+            rootless,
             seccomp: has("name=seccomp"),
+            // What does not say that it can't, can.
+            bounded: [info.memory_limit, info.pids_limit, info.cpu_cfs_quota]
+                .iter()
+                .all(|can| *can != Some(false))
+                && !(rootless && info.cgroup_version == Some(SystemInfoCgroupVersionEnum::_1)),
             warnings: info.warnings.unwrap_or_default(),
         })
     }

@@ -23,7 +23,7 @@ const WORDS: usize = 8 << 10;
 const MOST_READ: usize = 64 << 20;
 
 /// Bytes of a folder's listing.
-const LISTING: usize = 8 << 20;
+pub(crate) const LISTING: usize = 8 << 20;
 
 /// What a script said.
 struct Answer {
@@ -199,7 +199,7 @@ impl Inner {
 }
 
 /// A line that is no entry continues the name before it: that name holds a line break.
-fn parse_listing(text: &str) -> Vec<Entry> {
+pub(crate) fn parse_listing(text: &str) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for line in text.lines() {
         match entry(line) {

@@ -1,7 +1,8 @@
 //! A container's make as one short text: equal texts, equal containers.
 
 use sandbox::{Driver, Limits, Mount, MountMode, Network, Remote, SandboxKey, SandboxSpec};
-use sandbox_folders::Layout;
+
+use crate::storage::{Files, Volumes};
 
 /// Rises when the same spec makes another container than before.
 const GENERATION: &str = "3";
@@ -92,14 +93,14 @@ pub(crate) fn of_spec(spec: &SandboxSpec) -> String {
 }
 
 /// Of the container itself, for its label: the spec, the image that its name means just now, who runs it, whose it is, and
-/// on which network and folders.
+/// on which network and folders, or volumes.
 pub(crate) fn of_container(
     of_spec: &str,
     image_id: &str,
     user: &str,
     key: &SandboxKey,
     network: &str,
-    layout: &Layout,
+    files: &Files,
 ) -> String {
     let mut fields = Fields::default();
     fields.add(of_spec);
@@ -107,8 +108,22 @@ pub(crate) fn of_container(
     fields.add(user);
     fields.add(&key.to_string());
     fields.add(network);
-    for folder in [&layout.workspace, &layout.home, &layout.inbox] {
-        fields.add(&folder.as_path().to_string_lossy());
+    match files {
+        Files::Folders(layout) => {
+            for folder in [&layout.workspace, &layout.home, &layout.inbox] {
+                fields.add(&folder.as_path().to_string_lossy());
+            }
+        }
+        Files::Volumes(Volumes {
+            workspace,
+            home,
+            inbox,
+        }) => {
+            fields.add("volumes");
+            for volume in [workspace, home, inbox] {
+                fields.add(volume);
+            }
+        }
     }
     fields.done()
 }
@@ -143,6 +158,7 @@ mod tests {
     use waybill::{ProfileId, Secret, SessionKey};
 
     use super::{of_container, of_spec};
+    use crate::storage::{Files, Volumes};
 
     struct Made {
         spec: SandboxSpec,
@@ -151,6 +167,7 @@ mod tests {
         key: SandboxKey,
         network: &'static str,
         home: &'static str,
+        volumes: Option<&'static str>,
     }
 
     impl Made {
@@ -185,6 +202,7 @@ mod tests {
                 key: SandboxKey::Profile(profile("work")),
                 network: "none",
                 home: "/home/t",
+                volumes: None,
             }
         }
 
@@ -195,13 +213,17 @@ mod tests {
                 home: folder("home"),
                 inbox: folder("inbox"),
             };
+            let files = match self.volumes {
+                None => Files::Folders(layout),
+                Some(install) => Files::Volumes(Volumes::of(install, &self.key)),
+            };
             of_container(
                 &of_spec(&self.spec),
                 self.image_id,
                 self.user,
                 &self.key,
                 self.network,
-                &layout,
+                &files,
             )
         }
     }
@@ -212,7 +234,7 @@ mod tests {
 
     type Change = fn(&mut Made);
 
-    const CHANGES: [(&str, Change); 39] = [
+    const CHANGES: [(&str, Change); 41] = [
         ("driver", |made| made.spec.driver = Driver::Process),
         ("image's name", |made| {
             made.spec.image = "debian:13".to_owned()
@@ -300,6 +322,10 @@ mod tests {
             made.key = SandboxKey::Session(profile("work"), SessionKey::Local("a".to_owned()));
         }),
         ("the gateway's home", |made| made.home = "/home/t2"),
+        ("volumes in place of folders", |made| {
+            made.volumes = Some("a")
+        }),
+        ("another's volumes", |made| made.volumes = Some("b")),
     ];
 
     #[test]

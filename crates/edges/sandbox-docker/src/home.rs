@@ -1,8 +1,9 @@
-//! A gateway that runs in a container, with the engine of the machine around it.
+//! A gateway that runs in a container with the engine of the machine around it, or whose engine is on another machine: said at
+//! the start. What counts is what each engine is asked once there is an image: see `storage`.
 
 use std::path::{Path, PathBuf};
 
-use bollard::models::MountPoint;
+use bollard::models::{ContainerInspectResponse, MountPoint};
 use sandbox::SandboxError;
 use tokio::fs;
 
@@ -12,20 +13,22 @@ use crate::sentence::Failure;
 /// Files that engines lay into their containers.
 const SIGNS: [&str; 2] = ["/.dockerenv", "/run/.containerenv"];
 
+/// What follows from it.
+const KEPT: &str = "so that sandboxes' files are kept in its volumes (`docker volume ls --filter label=tidings.install`), and `mounts` name folders of its machine";
+
 /// Hexadecimal digits of a container's id.
 const ID: usize = 64;
 
 impl Inner {
     pub(crate) async fn check_home(&self) -> Result<Option<String>, SandboxError> {
-        let Some(id) = own_container().await else {
+        if self.engine.is_remote() {
+            let socket = self.engine.socket();
+            return Ok(Some(format!(
+                "the container engine at {socket} is on another machine, {KEPT}"
+            )));
+        }
+        let Some(found) = self.around().await? else {
             return Ok(None);
-        };
-        let docker = self.engine.docker().await?;
-        let found = match self.engine.ask(docker.inspect_container(&id, None)).await {
-            Ok(found) => found,
-            // Another engine's container; what matters is whether the folders are seen, and each container is asked that.
-            Err(Failure::Gone) => return Ok(None),
-            Err(failure) => return Err(failure.into_error()),
         };
         let folder = self.options.folders.root().as_path();
         let home = std::path::absolute(folder).map_err(|source| {
@@ -35,6 +38,25 @@ impl Inner {
             ))
         })?;
         Ok(complaint(&home, &found.mounts.unwrap_or_default()))
+    }
+
+    /// The container of this engine that the gateway itself runs in, if it does.
+    async fn around(&self) -> Result<Option<ContainerInspectResponse>, SandboxError> {
+        let Some(id) = own_container().await else {
+            return Ok(None);
+        };
+        let docker = self.engine.docker().await?;
+        match self.engine.ask(docker.inspect_container(&id, None)).await {
+            Ok(found) => Ok(Some(found)),
+            // Another engine's container; what matters is whether the folders are seen, and that is looked at.
+            Err(Failure::Gone) => Ok(None),
+            Err(failure) => Err(failure.into_error()),
+        }
+    }
+
+    /// Does the gateway itself run in a container of this engine?
+    pub(crate) async fn is_inside(&self) -> Result<bool, SandboxError> {
+        Ok(self.around().await?.is_some())
     }
 }
 
@@ -70,7 +92,7 @@ fn id_in(mountinfo: &str) -> Option<String> {
 
 /// What is wrong with where the engine sees the home.
 fn complaint(home: &Path, mounts: &[MountPoint]) -> Option<String> {
-    let remedy = "mount the folder of the home under the very same path on both sides, as in `-v /srv/tidings:/srv/tidings`, and set TIDINGS_HOME to it";
+    let remedy = "to keep them in the home, mount its folder under the very same path on both sides, as in `-v /srv/tidings:/srv/tidings`, and set TIDINGS_HOME to it";
     let seen = mounts
         .iter()
         .filter_map(|mount| {
@@ -85,11 +107,11 @@ fn complaint(home: &Path, mounts: &[MountPoint]) -> Option<String> {
     match seen {
         Some(Some(seen)) if seen == home => None,
         Some(Some(seen)) => Some(format!(
-            "the gateway runs in a container, and the engine sees its folder {home_text} as {}, so that sandboxes would get other folders and no command would be run: {remedy}",
+            "the gateway runs in a container, and the engine sees its folder {home_text} as {}, {KEPT}; {remedy}",
             seen.display()
         )),
         Some(None) | None => Some(format!(
-            "the gateway runs in a container, and its folder {home_text} lies where the engine does not see it, so that no command would be run: {remedy}"
+            "the gateway runs in a container, and its folder {home_text} lies where the engine does not see it, {KEPT}; {remedy}"
         )),
     }
 }

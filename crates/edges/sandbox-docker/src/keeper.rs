@@ -14,6 +14,8 @@ use sandbox::{Driver, Keeper, SandboxError, SandboxKey, Standing, State};
 use waybill::Timestamp;
 
 use crate::driver::{DockerSandbox, Inner};
+use crate::engine::Kind;
+use crate::porter::is_helper;
 use crate::recipe::{LEASE, PROFILE, SANDBOX};
 use crate::rows::Removed;
 use crate::scripts;
@@ -28,7 +30,8 @@ const AT_ONCE: usize = 4;
 impl Keeper for DockerSandbox {
     async fn standing(&self) -> Result<Vec<Standing>, SandboxError> {
         let found = self.inner.own_containers().await?;
-        let mut all: Vec<Standing> = stream::iter(found)
+        let sandboxes = found.into_iter().filter(|found| !is_helper(found));
+        let mut all: Vec<Standing> = stream::iter(sandboxes)
             .map(|container| self.inner.look_at(container))
             .buffer_unordered(AT_ONCE)
             .collect()
@@ -55,6 +58,12 @@ impl Keeper for DockerSandbox {
         for container in self.inner.own_containers().await? {
             let standing = self.inner.standing(&container).await;
             match self.inner.reap_one(&standing, &container, now).await {
+                Ok(true) if is_helper(&container) => {
+                    tracing::debug!(
+                        container = standing.id,
+                        "a helper that was left behind is gone"
+                    );
+                }
                 Ok(true) => reaped.push(standing),
                 Ok(false) => {}
                 // One that can't be removed is no reason to leave the others.
@@ -170,9 +179,15 @@ impl Inner {
         let Ok(docker) = self.engine.docker().await else {
             return Vec::new();
         };
-        let options = TopOptionsBuilder::default()
-            .ps_args("-eo pid,ppid,args")
-            .build();
+        let Ok(info) = self.engine.about().await else {
+            return Vec::new();
+        };
+        let wanted = match info.kind {
+            Kind::Docker => "-eo pid,ppid,args",
+            // It takes options for those of a `ps` in the container, which may not be there and is the agent's anyway.
+            Kind::Podman => "pid,ppid,args",
+        };
+        let options = TopOptionsBuilder::default().ps_args(wanted).build();
         let asked = self.engine.ask(docker.top_processes(id, Some(options)));
         asked.await.map(processes_in).unwrap_or_default()
     }
@@ -217,7 +232,8 @@ fn processes_in(top: ContainerTopResponse) -> Vec<(u32, String)> {
         .iter()
         .filter_map(|row| {
             let above = parent.and_then(|parent| number(row, parent));
-            Some((number(row, pid)?, (above, row.get(command)?.clone())))
+            let command = row.get(command)?.trim_end().to_owned();
+            Some((number(row, pid)?, (above, command)))
         })
         .collect();
     let idles = |pid: Option<u32>| {
@@ -263,7 +279,7 @@ mod tests {
             row(&["100", "1", &init]),
             row(&["101", "100", &shell]),
             row(&["102", "101", "sleep 3600"]),
-            row(&["200", "1", "sleep 3600"]),
+            row(&["200", "1", "sleep 3600 "]),
             row(&["odd", "1", "x"]),
             row(&["201"]),
         ];

@@ -14,11 +14,14 @@
 //!   engine's word and by its own kernel's.
 //! * A command is started a second time only if it certainly did not run the first time.
 //! * A container is in use while a command runs in it; what is in use is never reaped by its own gateway.
+//! * A sandbox's own files lie in the gateway's folders if the engine sees them, else in volumes; which of the two is looked
+//!   for and never guessed.
 //! * The engine is asked anew each time; that it was away once is not remembered.
 //!
 //! Start reading at [`DockerSandbox`], then `container`, `verify` and `process`; who looks after containers, at `lease` and
-//! `keeper`.
+//! `keeper`; where files lie, at `storage`.
 
+mod bring;
 mod capture;
 mod command;
 mod container;
@@ -36,16 +39,21 @@ mod leash;
 mod names;
 mod network;
 mod orphans;
+mod podman;
+mod porter;
 mod process;
 mod recipe;
 mod rows;
 mod running;
 mod scripts;
 mod sentence;
+mod storage;
 mod terminal;
 mod verify;
+mod volumes;
 
 pub use driver::{DockerSandbox, Options};
 pub use egress::Egress;
 pub use engine::{EngineInfo, Kind};
 pub use rows::Row;
+pub use volumes::VolumeRow;

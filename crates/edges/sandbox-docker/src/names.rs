@@ -1,4 +1,4 @@
-//! Names of containers and networks: injective, and safe for any id.
+//! Names of containers, networks and volumes: injective, and safe for any id.
 
 use sandbox::SandboxKey;
 use waybill::{ProfileId, label};
@@ -6,6 +6,11 @@ use waybill::{ProfileId, label};
 /// The name of a key's container: 1 to 63 bytes of `[a-z0-9_.-]`.
 pub(crate) fn container(install: &str, key: &SandboxKey) -> String {
     join(install, &key.to_string())
+}
+
+/// The name of a key's volume for one of its places, of the same alphabet. No key begins with `volume-`.
+pub(crate) fn volume(install: &str, key: &SandboxKey, place: &str) -> String {
+    join(install, &format!("volume-{place}:{key}"))
 }
 
 /// The name of a profile's network, of the same alphabet.
@@ -25,7 +30,7 @@ mod tests {
     use sandbox::SandboxKey;
     use waybill::{ProfileId, SessionKey};
 
-    use super::{container, network};
+    use super::{container, network, volume};
 
     fn key(profile: &str, talk: Option<String>) -> SandboxKey {
         let profile = ProfileId::parse(profile).unwrap();
@@ -77,14 +82,20 @@ mod tests {
             let other = stranger.unwrap_or_else(|| twin(&one, how));
             let of = |(install, profile, talk): &Ids| {
                 let key = key(profile, talk.clone());
-                (container(install, &key), network(install, key.profile()))
+                let volumes = ["workspace", "home"].map(|place| volume(install, &key, place));
+                (container(install, &key), network(install, key.profile()), volumes)
             };
-            let (container_of_one, network_of_one) = of(&one);
-            let (container_of_other, network_of_other) = of(&other);
-            for name in [&container_of_one, &network_of_one] {
+            let (container_of_one, network_of_one, volumes_of_one) = of(&one);
+            let (container_of_other, network_of_other, volumes_of_other) = of(&other);
+            for name in [&container_of_one, &network_of_one].into_iter().chain(&volumes_of_one) {
                 prop_assert!(safe(name), "{name:?}");
             }
             prop_assert_ne!(&container_of_one, &network_of_one);
+            prop_assert_ne!(&volumes_of_one[0], &volumes_of_one[1]);
+            prop_assert!(!volumes_of_one.contains(&container_of_one));
+            for volume in &volumes_of_one {
+                prop_assert_eq!(volumes_of_other.contains(volume), one == other);
+            }
             prop_assert_eq!(container_of_one == container_of_other, one == other);
             let same_profile = (&one.0, &one.1) == (&other.0, &other.1);
             prop_assert_eq!(network_of_one == network_of_other, same_profile);

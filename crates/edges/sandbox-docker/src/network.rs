@@ -1,7 +1,8 @@
 //! Networks of containers: none, or one of the profile's own.
 //!
-//! Engines keep two bridges apart, so a bridge for each profile keeps profiles apart; on it, containers don't hear each
-//! other either.
+//! Docker keeps two bridges apart, so a bridge for each profile keeps profiles apart; on it, containers don't hear each other
+//! either. Podman's bridges don't do: one can't keep its own containers apart, and with netavark 1.4 (Debian 12) the end of one
+//! isolated bridge takes away the rule that keeps all others apart. So each container gets a network in user space there.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,8 +20,8 @@ use crate::sentence::Failure;
 /// The engine's name of no network.
 const NONE: &str = "none";
 
-/// What a podman engine calls a container's mode on any bridge.
-const ANY_BRIDGE: &str = "bridge";
+/// Podman's name of a network in user space, which nobody else is on.
+const ALONE: &str = "slirp4netns";
 
 /// The one network that a container may be on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub(crate) enum Wanted {
     None,
     /// The bridge of this name.
     Bridge(String),
+    /// One that the container has to itself.
+    Alone,
 }
 
 impl Wanted {
@@ -37,6 +40,7 @@ impl Wanted {
         match self {
             Self::None => NONE,
             Self::Bridge(name) => name,
+            Self::Alone => ALONE,
         }
     }
 
@@ -64,8 +68,9 @@ impl Wanted {
                 });
                 mode == Some(NONE) && networks.is_none_or(only) && !addressed
             }
+            Self::Alone => mode == Some(ALONE) && networks.is_none_or(HashMap::is_empty),
             Self::Bridge(name) => {
-                (mode == Some(name) || mode == Some(ANY_BRIDGE))
+                mode == Some(name)
                     && networks.is_some_and(|networks| !networks.is_empty() && only(networks))
             }
         }
@@ -74,11 +79,18 @@ impl Wanted {
 
 impl Inner {
     /// The network of a key's container.
-    pub(crate) fn wanted_network(&self, key: &SandboxKey, spec: &SandboxSpec) -> Wanted {
-        match spec.network {
-            Network::None => Wanted::None,
-            Network::Bridge => Wanted::Bridge(names::network(&self.options.install, key.profile())),
+    pub(crate) async fn wanted_network(
+        &self,
+        key: &SandboxKey,
+        spec: &SandboxSpec,
+    ) -> Result<Wanted, SandboxError> {
+        if spec.network == Network::None {
+            return Ok(Wanted::None);
         }
+        Ok(match self.engine.about().await?.kind {
+            Kind::Docker => Wanted::Bridge(names::network(&self.options.install, key.profile())),
+            Kind::Podman => Wanted::Alone,
+        })
     }
 
     /// Makes the network where it is missing. The lock on the networks is held until a container is on it.
@@ -115,11 +127,7 @@ impl Inner {
 
     async fn make_network(&self, name: &str, profile: &ProfileId) -> Result<(), SandboxError> {
         let docker = self.engine.docker().await?;
-        // Each has its own word for it. One that does not know the other's refuses it.
-        let apart = match self.engine.info().await?.kind {
-            Kind::Docker => ("com.docker.network.bridge.enable_icc", "false"),
-            Kind::Podman => ("isolate", "true"),
-        };
+        let apart = ("com.docker.network.bridge.enable_icc", "false");
         let request = NetworkCreateRequest {
             name: name.to_owned(),
             driver: Some("bridge".to_owned()),
@@ -247,7 +255,11 @@ mod tests {
             (&Wanted::None, "container:x", &[], false),
             (&Wanted::None, "default", &[], false),
             (&own, "own", &[("own", "172.18.0.2")], true),
-            (&own, "bridge", &[("own", "10.89.0.2")], true),
+            (&own, "bridge", &[("own", "10.89.0.2")], false),
+            (&Wanted::Alone, "slirp4netns", &[], true),
+            (&Wanted::Alone, "slirp4netns", &[("bridge", "")], false),
+            (&Wanted::Alone, "bridge", &[], false),
+            (&Wanted::Alone, "host", &[], false),
             (&own, "bridge", &[("bridge", "172.17.0.2")], false),
             (&own, "own", &[("own", "172.18.0.2"), ("other", "")], false),
             (&own, "own", &[], false),

@@ -1,5 +1,6 @@
 //! One process in a container, and its streams.
 
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt};
 use sandbox::{SandboxError, SandboxKey, SandboxSpec, Window};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::container::Live;
 use crate::driver::Inner;
@@ -43,6 +44,9 @@ const LONGEST_SILENCE: Duration = Duration::from_secs(8);
 
 /// The engine closes the streams a moment before it knows the exit.
 const EXIT_KNOWN: Duration = Duration::from_secs(10);
+
+/// The same of Podman, which closes the streams of a process first.
+const END_KNOWN: Duration = EXIT_KNOWN;
 
 /// How long an engine that was there a moment ago may take to come back.
 const COME_BACK: Duration = Duration::from_secs(10);
@@ -257,6 +261,19 @@ impl Inner {
         argument: &str,
         within: Duration,
     ) -> Result<Vec<u8>, Failure> {
+        self.quick_up_to(container, script, argument, within, QUICK_ANSWER)
+            .await
+    }
+
+    /// The same, of an answer of at most so many bytes.
+    pub(crate) async fn quick_up_to(
+        &self,
+        container: &str,
+        script: &str,
+        argument: &str,
+        within: Duration,
+        most: usize,
+    ) -> Result<Vec<u8>, Failure> {
         let docker = self.engine.docker().await?;
         let options = CreateExecOptions {
             attach_stdout: Some(true),
@@ -282,7 +299,7 @@ impl Inner {
             } = started
             {
                 while let Some(Ok(piece)) = output.next().await {
-                    let room = QUICK_ANSWER.saturating_sub(said.len());
+                    let room = most.saturating_sub(said.len());
                     said.extend(piece.into_bytes().iter().take(room));
                 }
             }
@@ -295,6 +312,26 @@ impl Inner {
         })?
     }
 
+    /// Podman closes the stream of a process that ended without reading its input as if it had broken. On a socket of this machine
+    /// nothing else looks like that while the engine still answers.
+    async fn ended_unread(&self, exec: &str, error: &Error) -> bool {
+        let Error::IOError { err } = error else {
+            return false;
+        };
+        if err.kind() != io::ErrorKind::ConnectionReset || !self.engine.is_here() {
+            return false;
+        }
+        let began = Instant::now();
+        while began.elapsed() < END_KNOWN {
+            match self.exec_state(exec).await {
+                Ok((false, Some(_))) => return true,
+                Ok(_) => sleep(Duration::from_millis(20)).await,
+                Err(_) => return false,
+            }
+        }
+        false
+    }
+
     /// Does it run, and with what did it end?
     pub(crate) async fn exec_state(&self, exec: &str) -> Result<(bool, Option<i64>), Failure> {
         let docker = self.engine.docker().await?;
@@ -303,8 +340,34 @@ impl Inner {
     }
 }
 
+/// What Podman complains of among what a process said, if the process ended without reading its input. What a command says
+/// never comes on this stream: its own two are one.
+fn podmans_own(message: &[u8]) -> Option<Complaint> {
+    let has = |words: &[u8]| message.windows(words.len()).any(|piece| piece == words);
+    if !has(b"unixpacket") || !has(b"/attach") {
+        return None;
+    }
+    if message.starts_with(b"Error: write ") {
+        return Some(Complaint::InputUnread);
+    }
+    message
+        .starts_with(b"Error: read ")
+        .then_some(Complaint::OutputLost)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Complaint {
+    /// The rest of the input went nowhere.
+    InputUnread,
+    /// And with it what the process said last.
+    OutputLost,
+}
+
+/// Said of a command that ended beside its input, with an engine that then forgets what it said.
+const LOST: &str = "the command ended without reading all of its input, and the container engine lost what it said last; what it did is done";
+
 /// `sh` with a script of ours; `name` is its `$0`.
-fn argv(script: &str, name: &str, arguments: Vec<String>) -> Vec<String> {
+pub(crate) fn argv(script: &str, name: &str, arguments: Vec<String>) -> Vec<String> {
     ["/bin/sh", "-c", script, name]
         .iter()
         .map(|word| (*word).to_owned())
@@ -329,6 +392,11 @@ impl Process {
                 Err(_) => LONGEST_SILENCE.min(self.silence * 2),
             };
             match piece {
+                Ok(Some(Ok(LogOutput::StdErr { message }))) if podmans_own(&message).is_some() => {
+                    if podmans_own(&message) == Some(Complaint::OutputLost) {
+                        return Err(SandboxError::Failed(LOST.to_owned()));
+                    }
+                }
                 Ok(Some(Ok(LogOutput::StdErr { message }))) => {
                     return Ok(Some((Source::Err, message)));
                 }
@@ -337,7 +405,12 @@ impl Process {
                     | LogOutput::StdIn { message }
                     | LogOutput::Console { message },
                 ))) => return Ok(Some((Source::Out, message))),
-                Ok(Some(Err(error))) => return Err(self.inner.engine.explain(&error)),
+                Ok(Some(Err(error))) => {
+                    return Err(match self.inner.ended_unread(&self.exec, &error).await {
+                        true => SandboxError::Failed(LOST.to_owned()),
+                        false => self.inner.engine.explain(&error),
+                    });
+                }
                 Ok(None) => return Ok(None),
                 Err(_silent) => match self.inner.exec_state(&self.exec).await {
                     Ok((true, _)) => {}
@@ -393,5 +466,28 @@ pub(crate) async fn feed(input: Option<Input>, bytes: &[u8]) {
     let Some(mut input) = input else { return };
     if input.write_all(bytes).await.is_ok() {
         input.shutdown().await.unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Complaint, podmans_own};
+
+    #[test]
+    fn only_the_engines_own_complaint_is_left_out_of_what_a_command_said() {
+        let complaint = |what: &str| {
+            format!(
+                "Error: {what} unixpacket @->/proc/self/fd/16/attach: {what}: connection reset by peer\n"
+            )
+        };
+        for (said, meant) in [
+            (complaint("write"), Some(Complaint::InputUnread)),
+            (complaint("read"), Some(Complaint::OutputLost)),
+            ("Error: write failed\n".to_owned(), None),
+            ("sh: 1: cd: no such folder\n".to_owned(), None),
+            (String::new(), None),
+        ] {
+            assert_eq!(podmans_own(said.as_bytes()), meant, "{said}");
+        }
     }
 }

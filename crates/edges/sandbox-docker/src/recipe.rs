@@ -1,15 +1,16 @@
 //! What a container is made of, in the engine's words.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use bollard::models::{
     ContainerCreateBody, HealthConfig, HostConfig, HostConfigLogConfig, Mount, MountBindOptions,
     MountType, RestartPolicy, RestartPolicyNameEnum,
 };
 use sandbox::{MountMode, SandboxError, SandboxPath, SandboxSpec};
-use sandbox_folders::{HostPath, Layout};
 
 use crate::scripts;
+use crate::storage::{Files, Volumes};
 
 /// The label with the gateway's own id: what does not carry it is foreign and is never touched.
 pub(crate) const INSTALL: &str = "tidings.install";
@@ -29,10 +30,21 @@ const MOST_TMP: u64 = 512 << 20;
 /// Places that an owner's folder may not cover: the sandbox would not be one any more.
 const TAKEN: [&str; 6] = ["/", "/dev", "/inbox", "/proc", "/sys", "/tmp"];
 
+/// The user and group of containers whose files are volumes, and of those of an engine without rights of its own, where they
+/// are the engine's own user. Without capabilities.
+pub(crate) const ROOT: &str = "0:0";
+
+/// May what is mounted be written?
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
 /// The body of the request that makes the container.
 pub(crate) fn body(
     spec: &SandboxSpec,
-    layout: &Layout,
+    files: &Files,
     user: &str,
     labels: HashMap<String, String>,
     network: &str,
@@ -47,12 +59,10 @@ pub(crate) fn body(
         user: Some(user.to_owned()),
         working_dir: Some(SandboxPath::WORKSPACE.to_owned()),
         labels: Some(labels),
-        healthcheck: Some(HealthConfig {
-            test: Some(vec!["NONE".to_owned()]),
-            ..HealthConfig::default()
-        }),
+        healthcheck: Some(no_healthcheck()),
         host_config: Some(HostConfig {
-            mounts: Some(mounts(spec, layout)?),
+            mounts: Some(mounts(spec, files)?),
+            binds: binds(spec, files),
             tmpfs: Some(HashMap::from([("/tmp".to_owned(), tmp_options(spec))])),
             network_mode: Some(network.to_owned()),
             cap_drop: Some(vec!["ALL".to_owned()]),
@@ -69,15 +79,27 @@ pub(crate) fn body(
                 name: Some(RestartPolicyNameEnum::NO),
                 maximum_retry_count: None,
             }),
-            // The output of commands comes over their own streams; a log would only fill the engine's disk.
-            log_config: Some(HostConfigLogConfig {
-                typ: Some("none".to_owned()),
-                config: None,
-            }),
+            log_config: Some(no_log()),
             ..HostConfig::default()
         }),
         ..ContainerCreateBody::default()
     })
+}
+
+/// What an image wants to be asked, it is not asked.
+pub(crate) fn no_healthcheck() -> HealthConfig {
+    HealthConfig {
+        test: Some(vec!["NONE".to_owned()]),
+        ..HealthConfig::default()
+    }
+}
+
+/// The output of commands comes over their own streams; a log would only fill the engine's disk.
+pub(crate) fn no_log() -> HostConfigLogConfig {
+    HostConfigLogConfig {
+        typ: Some("none".to_owned()),
+        config: None,
+    }
 }
 
 fn signed(number: u64) -> i64 {
@@ -95,11 +117,10 @@ fn tmp_options(spec: &SandboxSpec) -> String {
     format!("rw,exec,nosuid,nodev,mode=1777,size={bytes}")
 }
 
-fn mounts(spec: &SandboxSpec, layout: &Layout) -> Result<Vec<Mount>, SandboxError> {
+fn mounts(spec: &SandboxSpec, files: &Files) -> Result<Vec<Mount>, SandboxError> {
     let mut mounts = Vec::new();
     for mount in &spec.mounts {
-        let at = mount.at.as_str().trim_end_matches('/');
-        let at = if at.is_empty() { "/" } else { at };
+        let at = place(mount.at.as_str());
         if TAKEN.contains(&at) {
             return Err(SandboxError::Failed(format!(
                 "the mount of {} at {at} is not possible: the sandbox needs that place; choose another `at`",
@@ -118,6 +139,9 @@ fn mounts(spec: &SandboxSpec, layout: &Layout) -> Result<Vec<Mount>, SandboxErro
         };
         mounts.push(bind(mount.host.clone(), at, read_only));
     }
+    let Files::Folders(layout) = files else {
+        return Ok(mounts);
+    };
     for (at, folder, read_only) in [
         (SandboxPath::WORKSPACE, &layout.workspace, false),
         (SandboxPath::HOME, &layout.home, false),
@@ -128,17 +152,63 @@ fn mounts(spec: &SandboxSpec, layout: &Layout) -> Result<Vec<Mount>, SandboxErro
             .iter()
             .any(|mount| mount.target.as_deref() == Some(at))
         {
-            mounts.push(bind(text(folder)?, at, read_only));
+            mounts.push(bind(text(folder.as_path())?, at, read_only));
         }
     }
     Ok(mounts)
+}
+
+/// A place as engines write it: without an end.
+fn place(at: &str) -> &str {
+    match at.trim_end_matches('/') {
+        "" => "/",
+        at => at,
+    }
+}
+
+/// The places where the owner put a folder of his own.
+pub(crate) fn owned(spec: &SandboxSpec) -> Vec<&str> {
+    let mounts = spec.mounts.iter();
+    mounts.map(|mount| place(mount.at.as_str())).collect()
+}
+
+fn binds(spec: &SandboxSpec, files: &Files) -> Option<Vec<String>> {
+    let Files::Volumes(Volumes {
+        workspace,
+        home,
+        inbox,
+    }) = files
+    else {
+        return None;
+    };
+    let owned = owned(spec);
+    let all = [
+        (workspace, SandboxPath::WORKSPACE, Access::Write),
+        (home, SandboxPath::HOME, Access::Write),
+        (inbox, SandboxPath::INBOX, Access::Read),
+    ];
+    let own = all.iter().filter(|(_, at, _)| !owned.contains(at));
+    Some(
+        own.map(|(name, at, access)| volume(name, at, *access))
+            .collect(),
+    )
+}
+
+/// A volume as a `-v` text: only so does every engine hear that it begins empty, and not with what the image has there. The
+/// names of volumes have no colon.
+pub(crate) fn volume(name: &str, at: &str, access: Access) -> String {
+    let access = match access {
+        Access::Read => "ro",
+        Access::Write => "rw",
+    };
+    format!("{name}:{at}:{access},nocopy")
 }
 
 /// As a mount and not as a `-v` text: no character has a meaning, and a missing folder is an error and not made.
 ///
 /// Engines before 25 close only the folder itself: what the owner has mounted somewhere below would stay open for writing.
 /// So a read-only mount shows nothing that is mounted below it.
-fn bind(source: String, target: &str, read_only: bool) -> Mount {
+pub(crate) fn bind(source: String, target: &str, read_only: bool) -> Mount {
     Mount {
         source: Some(source),
         target: Some(target.to_owned()),
@@ -152,11 +222,11 @@ fn bind(source: String, target: &str, read_only: bool) -> Mount {
     }
 }
 
-fn text(folder: &HostPath) -> Result<String, SandboxError> {
-    let path = std::path::absolute(folder.as_path()).map_err(|source| {
+pub(crate) fn text(folder: &Path) -> Result<String, SandboxError> {
+    let path = std::path::absolute(folder).map_err(|source| {
         SandboxError::Failed(format!(
             "{} has no absolute path: {source}",
-            folder.as_path().display()
+            folder.display()
         ))
     })?;
     path.into_os_string().into_string().map_err(|odd| {
@@ -176,6 +246,7 @@ mod tests {
     use sandbox_folders::{HostPath, Layout};
 
     use super::{body, nano_cpus};
+    use crate::storage::{Files, Volumes};
 
     fn spec(mounts: &[(&str, &str, MountMode)]) -> SandboxSpec {
         SandboxSpec {
@@ -198,17 +269,17 @@ mod tests {
         }
     }
 
-    fn layout() -> Layout {
+    fn folders() -> Files {
         let folder = |name: &str| HostPath::new(PathBuf::from("/home/t/profiles/p").join(name));
-        Layout {
+        Files::Folders(Layout {
             workspace: folder("workspace"),
             home: folder("home"),
             inbox: folder("inbox"),
-        }
+        })
     }
 
     fn binds(mounts: &[(&str, &str, MountMode)]) -> Vec<String> {
-        let body = body(&spec(mounts), &layout(), "1:1", HashMap::new(), "none", 2).unwrap();
+        let body = body(&spec(mounts), &folders(), "1:1", HashMap::new(), "none", 2).unwrap();
         body.host_config
             .unwrap()
             .mounts
@@ -267,7 +338,7 @@ mod tests {
         ] {
             let refused = body(
                 &spec(&[(host, at, MountMode::Ro)]),
-                &layout(),
+                &folders(),
                 "1:1",
                 HashMap::new(),
                 "none",
@@ -275,6 +346,32 @@ mod tests {
             );
             assert!(refused.is_err(), "{host} at {at}");
         }
+    }
+
+    #[test]
+    fn volumes_take_the_place_of_the_folders_and_the_owners_stay() {
+        let files = Files::Volumes(Volumes {
+            workspace: "w".to_owned(),
+            home: "h".to_owned(),
+            inbox: "i".to_owned(),
+        });
+        let host = |mounts: &[(&str, &str, MountMode)]| {
+            let body = body(&spec(mounts), &files, "0:0", HashMap::new(), "none", 2).unwrap();
+            let host = body.host_config.unwrap();
+            (host.binds.unwrap(), host.mounts.unwrap().len())
+        };
+        let (binds, mounts) = host(&[("/srv/keys", "/keys", MountMode::Secret)]);
+        assert_eq!(
+            binds,
+            [
+                "w:/workspace:rw,nocopy",
+                "h:/root:rw,nocopy",
+                "i:/inbox:ro,nocopy"
+            ]
+        );
+        assert_eq!(mounts, 1);
+        let (binds, _) = host(&[("/srv/project", "/workspace/", MountMode::Rw)]);
+        assert_eq!(binds, ["h:/root:rw,nocopy", "i:/inbox:ro,nocopy"]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use sandbox::{SandboxError, SandboxKey};
 use waybill::{ProfileId, Timestamp};
 
 use crate::driver::Inner;
+use crate::porter::is_helper;
 use crate::recipe::{INSTALL, PROFILE, SANDBOX};
 use crate::sentence::Failure;
 
@@ -36,7 +37,7 @@ pub(crate) enum Removed {
 }
 
 impl Inner {
-    /// What carries this gateway's label, running or not.
+    /// What carries this gateway's label, running or not, helpers included.
     pub(crate) async fn own_containers(&self) -> Result<Vec<ContainerSummary>, SandboxError> {
         let docker = self.engine.docker().await?;
         let own = HashMap::from([(
@@ -57,6 +58,9 @@ impl Inner {
         let found = self.own_containers().await?;
         let mut rows = Vec::with_capacity(found.len());
         for container in found {
+            if is_helper(&container) {
+                continue;
+            }
             let labels = container.labels.unwrap_or_default();
             let names = container.names.unwrap_or_default();
             rows.push(Row {

@@ -23,8 +23,9 @@ const TERM: &str = "xterm-256color";
 /// How long a program may leave its input unread.
 const UNREAD: Duration = Duration::from_secs(10);
 
-/// Output that is kept while a program is written to.
-const MOST_AHEAD: usize = 1 << 20;
+/// Output that is kept while a program is written to: what programs say before they read what they were given. Docker keeps
+/// about a megabyte more, Podman nothing.
+const MOST_AHEAD: usize = 2 << 20;
 
 /// `^D`: the end of what is typed.
 const END: &[u8] = b"\x04";

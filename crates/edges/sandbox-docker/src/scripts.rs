@@ -13,6 +13,16 @@ pub(crate) const COMMAND: &str = r#"exec 2>&1
 cd -- "$1" || exit 127
 exec /bin/sh -c "$2""#;
 
+/// The same, but that all input is read first, into a file without a name: Podman loses what a process said that ends without
+/// reading its input.
+pub(crate) const COMMAND_FED: &str = r#"exec 2>&1
+cd -- "$1" || { cat > /dev/null; exit 127; }
+kept=/tmp/.tidings-$$
+: > "$kept" && exec 3> "$kept" 4< "$kept" && rm -f -- "$kept" || { cat > /dev/null; exit 126; }
+cat >&3 || { cat > /dev/null; exit 126; }
+exec 3>&- 0<&4 4<&-
+exec /bin/sh -c "$2""#;
+
 /// `$1` directory, `$2` command, `$3` lines and `$4` characters in a line of its terminal. Not every image has `stty`; the
 /// engine is told the size as well, a moment later.
 pub(crate) const TERMINAL: &str = r#"cd -- "$1" || exit 127
@@ -87,6 +97,10 @@ echo "routes $routes"
 echo "namespace $(readlink /proc/self/ns/net)"
 [ -z "$1" ] || cat -- "$1""#;
 
+/// `$1` place of a mount. Says whether it is a folder or a file, and nothing else.
+pub(crate) const MOUNTED: &str =
+    r#"if [ -d "$1" ] || [ -f "$1" ]; then echo plain; else echo special; fi"#;
+
 /// `$1` path, `$2` first byte counted from one, `$3` most bytes.
 pub(crate) const READ: &str = r#"if [ -d "$1" ]; then echo folder; exit 0; fi
 if [ ! -e "$1" ]; then echo missing; exit 0; fi
@@ -116,6 +130,18 @@ else
   mv -f -- "$beside" "$1" || exit 1
 fi
 echo ok"#;
+
+/// `$1` name, `$2` size; the bytes on standard input. Run where the inbox may be written, by one that has nothing else to do.
+/// What an earlier one left on its way is taken away first.
+pub(crate) const BRING: &str = r#"umask 022
+cd /inbox || exit 1
+rm -f -- .coming-*
+beside=.coming-$$
+trap 'rm -f -- "$beside"' EXIT
+cat > "$beside" || exit 1
+[ "$(stat -c %s -- "$beside")" = "$2" ] || { echo 'not all of it came' >&2; exit 1; }
+mv -f -- "$beside" "$1" || exit 1
+echo brought"#;
 
 /// `$1` folder.
 pub(crate) const LIST: &str = r#"if [ ! -e "$1" ]; then echo missing; exit 0; fi

@@ -47,6 +47,10 @@ pub(crate) fn sort(error: &Error, socket: &str) -> Failure {
         let still = message.contains("is not running")
             || message.contains("is paused")
             || message.contains("is restarting");
+        // Podman's word for all of these, whatever the status.
+        if message.contains("container state improper") {
+            return Failure::Gone;
+        }
         match status_code {
             404 => return Failure::Gone,
             409 if still => return Failure::Gone,
@@ -194,6 +198,13 @@ mod tests {
             answer(
                 409,
                 "Container x is paused, unpause the container before exec"
+            ),
+            Failure::Gone
+        ));
+        assert!(matches!(
+            answer(
+                500,
+                "can only create exec sessions on running containers: container state improper"
             ),
             Failure::Gone
         ));

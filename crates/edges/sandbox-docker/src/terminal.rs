@@ -24,7 +24,7 @@ use crate::process::{Input, Pieces};
 use crate::sentence::{Failure, broken, slow};
 
 /// What comes and goes over the engine's socket.
-trait Both: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(crate) trait Both: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Both for T {}
 
@@ -93,7 +93,7 @@ impl Engine {
         }
     }
 
-    async fn dial(&self) -> std::io::Result<Box<dyn Both>> {
+    pub(crate) async fn dial(&self) -> std::io::Result<Box<dyn Both>> {
         let socket = self.socket();
         let host = ["tcp://", "http://"]
             .iter()

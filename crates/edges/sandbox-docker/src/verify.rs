@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use sandbox::{SandboxError, SandboxPath};
-use sandbox_folders::Layout;
 use tokio::fs;
 
 use crate::container::Live;
@@ -14,6 +13,7 @@ use crate::egress::Place;
 use crate::network::Wanted;
 use crate::scripts;
 use crate::sentence::Failure;
+use crate::storage::Files;
 
 /// Begins the name of what is laid into the inbox for a moment, to see whether the container sees it.
 const SEEN: &str = ".seen-";
@@ -53,19 +53,34 @@ impl Drop for Laid {
 
 impl Inner {
     /// Looks at a running container: is it on its network and no other, by the engine's word and by its own kernel's, and
-    /// are its folders the gateway's folders? An engine on another machine, or one that sees other paths, would bind other
-    /// folders of the same name.
+    /// are its folders the gateway's folders, or its volumes its own? An engine on another machine, or one that sees other
+    /// paths, would bind other folders of the same name. `owned` are the places of the owner's own mounts.
     pub(crate) async fn verify(
         &self,
         id: &str,
         network: &Wanted,
-        layout: &Layout,
+        files: &Files,
+        owned: &[&str],
     ) -> Result<Seen, Failure> {
         let docker = self.engine.docker().await?;
         let running = self.engine.ask(docker.inspect_container(id, None)).await?;
         if !network.is_of(&running) {
             return Ok(Seen::Networked);
         }
+        let pid = running.state.as_ref().and_then(|state| state.pid);
+        let pid = pid.unwrap_or_default();
+        let layout = match files {
+            Files::Folders(layout) => layout,
+            Files::Volumes(volumes) => {
+                if !volumes.are_of(&running, owned) {
+                    return Ok(Seen::Elsewhere {
+                        said: "it has other volumes".to_owned(),
+                    });
+                }
+                let said = self.quick(id, scripts::PROBE, "", PROBE).await?;
+                return Ok(judge(&String::from_utf8_lossy(&said), "", network, pid));
+            }
+        };
         // A name of its own: another process may look at the same container at the same time.
         let mark = self.mark();
         let name = format!("{SEEN}{mark}");
@@ -81,8 +96,7 @@ impl Inner {
         let said = self.quick(id, scripts::PROBE, &inside, PROBE).await;
         drop(laid);
         let said = String::from_utf8_lossy(&said?).into_owned();
-        let pid = running.state.and_then(|state| state.pid);
-        Ok(judge(&said, &word, network, pid.unwrap_or_default()))
+        Ok(judge(&said, &word, network, pid))
     }
 
     /// How often memory ran out in a container since it was started.

@@ -226,7 +226,7 @@ impl ProcessSandbox {
         work: Work,
         command: &str,
     ) -> Result<(Run, Layout), SandboxError> {
-        let way = Way::of(spec, self.options.egress.as_ref())?;
+        let way = Way::of(scope.sandbox(), spec, self.options.egress.as_ref())?;
         let layout = self.ready(scope, spec).await?;
         let mut plan = plan(&layout, spec, work)?;
         if let Work::Exec { egress, .. } = &mut plan.work {
@@ -261,9 +261,22 @@ impl ProcessSandbox {
         sink: &mut dyn Sink,
     ) -> Result<Ending, SandboxError> {
         let layout = self.ready(scope, spec).await?;
-        let plan = plan(&layout, spec, work)?;
+        self.work_in(&layout, spec, work, input, within, sink).await
+    }
+
+    /// The same, where the sandbox is ready.
+    pub(crate) async fn work_in(
+        &self,
+        layout: &Layout,
+        spec: &SandboxSpec,
+        work: Work,
+        input: &[u8],
+        within: Duration,
+        sink: &mut dyn Sink,
+    ) -> Result<Ending, SandboxError> {
+        let plan = plan(layout, spec, work)?;
         let mut run = Run::spawn(&self.options.launcher, &plan, Way::default(), None).await?;
-        run.used = Some(Used(own_folder(&layout).to_owned()));
+        run.used = Some(Used(own_folder(layout).to_owned()));
         run.widen();
         run.carry_out(input, within, layout.workspace.as_path(), sink)
             .await
@@ -282,9 +295,11 @@ impl ProcessSandbox {
             .await?
         {
             Ending::Reported(report) => Ok(report),
-            ending @ (Ending::TimedOut | Ending::DiskFilled | Ending::Stopped | Ending::Lost) => {
-                Err(verdict::of_other(ending))
-            }
+            ending @ (Ending::Opened(..)
+            | Ending::TimedOut
+            | Ending::DiskFilled
+            | Ending::Stopped
+            | Ending::Lost) => Err(verdict::of_other(ending)),
         }
     }
 }

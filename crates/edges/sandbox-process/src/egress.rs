@@ -5,21 +5,27 @@ use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use sandbox::{Destination, Network, SandboxError, SandboxSpec};
+use sandbox::{Destination, Network, SandboxError, SandboxKey, SandboxSpec};
 
 /// A proxy that lets through to named destinations and nowhere else.
 pub trait Egress: Send + Sync {
     /// Serves a listener until what is returned is dropped.
     ///
     /// The listener is bound inside a sandbox and does not block; connections that are made through it come from commands of
-    /// that sandbox alone. What the proxy itself connects to, it reaches from the gateway's own network.
-    fn serve(&self, listener: TcpListener, allow: Vec<Destination>) -> Box<dyn Send + Sync>;
+    /// that sandbox alone. What the proxy itself connects to, it reaches from the gateway's own network. `sandbox` is whose it
+    /// is, for bounds that a sandbox has as a whole: each of its commands has a listener of its own.
+    fn serve(
+        &self,
+        listener: TcpListener,
+        sandbox: &SandboxKey,
+        allow: Vec<Destination>,
+    ) -> Box<dyn Send + Sync>;
 }
 
 /// A proxy that is wanted, and then served.
 #[derive(Default)]
 pub(crate) struct Way {
-    wanted: Option<(Arc<dyn Egress>, Vec<Destination>)>,
+    wanted: Option<(Arc<dyn Egress>, SandboxKey, Vec<Destination>)>,
     served: Option<Box<dyn Send + Sync>>,
 }
 
@@ -35,6 +41,7 @@ impl fmt::Debug for Way {
 impl Way {
     /// The way that a spec asks for; none if it names no destination, or has the machine's network anyway.
     pub(crate) fn of(
+        key: &SandboxKey,
         spec: &SandboxSpec,
         egress: Option<&Arc<dyn Egress>>,
     ) -> Result<Self, SandboxError> {
@@ -49,7 +56,7 @@ impl Way {
             ));
         };
         Ok(Self {
-            wanted: Some((Arc::clone(egress), spec.allow.clone())),
+            wanted: Some((Arc::clone(egress), key.clone(), spec.allow.clone())),
             served: None,
         })
     }
@@ -61,12 +68,12 @@ impl Way {
 
     /// Serves a listener that was handed over, once; any other is closed.
     pub(crate) fn open(&mut self, listener: OwnedFd) {
-        let Some((egress, allow)) = self.wanted.take() else {
+        let Some((egress, key, allow)) = self.wanted.take() else {
             return;
         };
         let listener = TcpListener::from(listener);
         match listener.set_nonblocking(true) {
-            Ok(()) => self.served = Some(egress.serve(listener, allow)),
+            Ok(()) => self.served = Some(egress.serve(listener, &key, allow)),
             Err(error) => tracing::warn!(%error, "a sandbox's way out can't be served"),
         }
     }
@@ -91,15 +98,23 @@ mod tests {
         }
     }
 
+    fn key() -> sandbox::SandboxKey {
+        "profile:work".parse().unwrap()
+    }
+
     #[test]
     fn a_list_that_nobody_can_keep_is_refused_and_not_widened() {
-        let refused = Way::of(&spec(sandbox::Network::None, &["example.org:443"]), None);
+        let refused = Way::of(
+            &key(),
+            &spec(sandbox::Network::None, &["example.org:443"]),
+            None,
+        );
         assert!(
             matches!(&refused, Err(SandboxError::Unavailable(text)) if text.contains("allow")),
             "{refused:?}"
         );
         assert!(
-            !Way::of(&spec(sandbox::Network::None, &[]), None)
+            !Way::of(&key(), &spec(sandbox::Network::None, &[]), None)
                 .unwrap()
                 .is_wanted()
         );

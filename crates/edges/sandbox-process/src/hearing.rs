@@ -6,7 +6,7 @@ use sandbox::SandboxError;
 
 use crate::control::Control;
 use crate::egress::Way;
-use crate::plan::Report;
+use crate::plan::{Handed, Report};
 use crate::protections::advice;
 
 /// Longest report in bytes: a listing of very many long names.
@@ -16,6 +16,8 @@ const PIECE: usize = 8 << 10;
 /// How a run of the launcher ended.
 pub(crate) enum Ending {
     Reported(Report),
+    /// A file was handed over, said to be this one.
+    Opened(OwnedFd, Handed),
     TimedOut,
     /// It had nearly filled the disk.
     DiskFilled,
@@ -29,7 +31,9 @@ pub(crate) enum Ending {
 pub(crate) struct Hearing {
     way: Way,
     line: Vec<u8>,
-    listener: Option<OwnedFd>,
+    /// What came last and was not taken yet: the line that came with it says what it is.
+    handed: Option<OwnedFd>,
+    file: Option<OwnedFd>,
     last: Option<Report>,
     trouble: Option<SandboxError>,
     started: bool,
@@ -50,7 +54,8 @@ impl Hearing {
         Self {
             way,
             line: Vec::new(),
-            listener: None,
+            handed: None,
+            file: None,
             last: None,
             trouble: None,
             started: false,
@@ -84,6 +89,7 @@ impl Hearing {
         match self.ending()? {
             Ending::Reported(Report::File(text)) => Err(SandboxError::File(text)),
             Ending::Reported(_)
+            | Ending::Opened(..)
             | Ending::TimedOut
             | Ending::DiskFilled
             | Ending::Stopped
@@ -97,7 +103,7 @@ impl Hearing {
         let (length, handed) = control.hear(&mut piece).await.unwrap_or((0, None));
         self.over = length == 0;
         if handed.is_some() {
-            self.listener = handed;
+            self.handed = handed;
         }
         let (heard, _) = piece.split_at(length);
         self.feed(heard);
@@ -122,9 +128,13 @@ impl Hearing {
             Ok(Report::Failed(text)) => self.trouble = Some(SandboxError::Failed(text)),
             Ok(Report::Started) => self.started = true,
             Ok(Report::Listening) => {
-                if let Some(listener) = self.listener.take() {
+                if let Some(listener) = self.handed.take() {
                     self.way.open(listener);
                 }
+            }
+            Ok(report @ Report::Opened(_)) => {
+                self.file = self.handed.take();
+                self.last = Some(report);
             }
             // The last word counts.
             Ok(report) => self.last = Some(report),
@@ -143,10 +153,11 @@ impl Hearing {
             let line = std::mem::take(&mut self.line);
             self.take(&line);
         }
-        match (self.trouble.take(), self.last.take()) {
-            (Some(trouble), _) => Err(trouble),
-            (None, Some(report)) => Ok(Ending::Reported(report)),
-            (None, None) => Ok(Ending::Lost),
+        match (self.trouble.take(), self.last.take(), self.file.take()) {
+            (Some(trouble), ..) => Err(trouble),
+            (None, Some(Report::Opened(which)), Some(file)) => Ok(Ending::Opened(file, which)),
+            (None, Some(report), _) => Ok(Ending::Reported(report)),
+            (None, None, _) => Ok(Ending::Lost),
         }
     }
 }
@@ -181,6 +192,14 @@ mod tests {
             let is_last = matches!(last, Ok(Ending::Reported(Report::Read { size: 7 })));
             prop_assert!(is_last);
         }
+    }
+
+    #[test]
+    fn a_file_that_is_named_and_did_not_come_is_none() {
+        let mut hearing = Hearing::new(Way::default());
+        hearing.feed(b"{\"Opened\":{\"device\":1,\"inode\":2}}\n");
+        let ending = hearing.ending();
+        assert!(matches!(ending, Ok(Ending::Reported(Report::Opened(_)))));
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod disk;
 mod driver;
 mod egress;
 mod groups;
+mod handed;
 mod hearing;
 mod keeper;
 pub mod launch;

@@ -66,6 +66,8 @@ pub(crate) enum Work {
         path: String,
         offset: u64,
         most: usize,
+        /// As in [`Work::Capture`].
+        device: u64,
     },
     /// The bytes follow the plan on standard input.
     Write {
@@ -80,6 +82,9 @@ pub(crate) enum Work {
     Capture {
         path: String,
         limit: u64,
+        /// The file system of the sandbox's own folders, by its device's number. A file on it is handed over as it is opened;
+        /// the bytes of any other come through standard output.
+        device: u64,
         /// Places from which nothing is sent, on top of those that every sandbox has.
         secret: Vec<SandboxPath>,
     },
@@ -119,7 +124,16 @@ pub(crate) enum Report {
     Captured {
         size: u64,
     },
+    /// A file that may be read comes with this line, opened.
+    Opened(Handed),
     Refused(Refused),
+}
+
+/// Which file is handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Handed {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -11,6 +11,7 @@ use sandbox::{
     forbidden_place,
 };
 use sandbox_folders::shown;
+use tokio::time::timeout;
 use waybill::TurnScope;
 
 use crate::ProcessSandbox;
@@ -21,6 +22,10 @@ use crate::plan::{Kind, Listed, Refused, Report, Special, Work};
 use crate::running::Stayed;
 use crate::verdict;
 use crate::view::{of_the_machine, plan, secret_places};
+use crate::{disk, handed};
+
+/// Most bytes of one read, whatever was asked for.
+const MOST_READ: usize = 64 << 20;
 
 #[async_trait]
 impl SandboxPort for ProcessSandbox {
@@ -80,22 +85,40 @@ impl SandboxPort for ProcessSandbox {
         offset: u64,
         most: usize,
     ) -> Result<(Bytes, u64), SandboxError> {
+        let most = most.min(MOST_READ);
+        let layout = self.ready(scope, spec).await?;
+        let device = handed::device(layout.workspace.as_path()).await?;
         let work = Work::Read {
             path: path.as_str().to_owned(),
             offset,
             most,
+            device,
         };
         let mut sink = Collected {
             bytes: Vec::new(),
             most,
         };
         let ending = self
-            .work(scope, spec, work, &[], FILE_TIME, &mut sink)
+            .work_in(&layout, spec, work, &[], FILE_TIME, &mut sink)
             .await?;
-        let Ending::Reported(Report::Read { size }) = ending else {
-            return Err(verdict::of_other(ending));
-        };
-        Ok((sink.bytes.into(), size))
+        match ending {
+            Ending::Reported(Report::Read { size }) => Ok((sink.bytes.into(), size)),
+            Ending::Opened(file, which) => {
+                let reading = handed::window(file, which, device, offset, most);
+                let (bytes, size) = timeout(FILE_TIME, reading)
+                    .await
+                    .map_err(|_late| verdict::of_other(Ending::TimedOut))?
+                    .map_err(|_changed| {
+                        SandboxError::File(format!("{path} changed while it was read; try again"))
+                    })?;
+                Ok((bytes.into(), size))
+            }
+            Ending::Reported(_)
+            | Ending::TimedOut
+            | Ending::DiskFilled
+            | Ending::Stopped
+            | Ending::Lost => Err(verdict::of_other(ending)),
+        }
     }
 
     async fn write(
@@ -156,19 +179,33 @@ impl SandboxPort for ProcessSandbox {
         let sandbox = |error: SandboxError| Refusal::Sandbox {
             reason: error.to_string(),
         };
+        let layout = self.ready(scope, spec).await.map_err(sandbox)?;
+        let workspace = layout.workspace.as_path();
+        let device = handed::device(workspace).await.map_err(sandbox)?;
         let work = Work::Capture {
             path: path.as_str().to_owned(),
             limit,
+            device,
             secret: secret_places(spec).map_err(sandbox)?,
         };
         let mut sink = Stored::new(blobs, scope.profile());
         let ending = self
-            .work(scope, spec, work, &[], CAPTURE_TIME, &mut sink)
+            .work_in(&layout, spec, work, &[], CAPTURE_TIME, &mut sink)
             .await
             .map_err(sandbox)?;
         let size = match ending {
             Ending::Reported(Report::Captured { size }) => size,
             Ending::Reported(Report::Refused(why)) => return Err(refusal(why, path, limit)),
+            Ending::Opened(file, which) => {
+                let taking = handed::take(file, which, device, limit, &mut sink);
+                let taken = tokio::select! {
+                    taken = timeout(CAPTURE_TIME, taking) => taken,
+                    () = disk::filled(workspace) => return Err(sandbox(verdict::disk_filled())),
+                };
+                taken
+                    .map_err(|_late| Refusal::TimedOut { path: path.clone() })?
+                    .map_err(|why| refusal(why, path, limit))?
+            }
             Ending::TimedOut => return Err(Refusal::TimedOut { path: path.clone() }),
             Ending::Reported(_) | Ending::DiskFilled | Ending::Stopped | Ending::Lost => {
                 return Err(sandbox(verdict::of_other(ending)));

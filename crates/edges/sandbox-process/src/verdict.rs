@@ -36,7 +36,7 @@ pub(crate) fn of_command(
         Ending::Stopped => Ok((Exit::Code(KILLED), Some(STOPPED.to_owned()))),
         // The kernel may have chosen process 1.
         Ending::Lost if ran_out_of_memory => Ok((Exit::OutOfMemory, None)),
-        Ending::Reported(_) | Ending::Lost => Err(of_other(ending)),
+        Ending::Reported(_) | Ending::Opened(..) | Ending::Lost => Err(of_other(ending)),
     }
 }
 
@@ -45,10 +45,15 @@ pub(crate) fn of_other(ending: Ending) -> SandboxError {
     match ending {
         Ending::Reported(Report::File(text)) => SandboxError::File(text),
         Ending::TimedOut => SandboxError::Failed("the sandbox did not answer in time".to_owned()),
-        Ending::DiskFilled => SandboxError::Failed(DISK_FILLED.to_owned()),
+        Ending::DiskFilled => disk_filled(),
         Ending::Stopped => SandboxError::Failed(STOPPED.to_owned()),
-        Ending::Reported(_) | Ending::Lost => lost(),
+        Ending::Reported(_) | Ending::Opened(..) | Ending::Lost => lost(),
     }
+}
+
+/// Of what was ended before the disk was full.
+pub(crate) fn disk_filled() -> SandboxError {
+    SandboxError::Failed(DISK_FILLED.to_owned())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -21,11 +22,27 @@ use crate::view::View;
 /// Machines that are remembered; past it, those that nobody uses just now are forgotten and their connections closed.
 const MOST_MACHINES: usize = 64;
 
+/// How long an owner's look waits for a machine unless told otherwise. The page waits ten seconds for all of them together.
+const LOOKING: Duration = Duration::from_secs(8);
+
 /// What the driver must be told.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// The machines that are written down, for whoever asks what stands before anything ran. Others become known by being used.
     pub remotes: Vec<Remote>,
+    /// How long [`Keeper::standing`](sandbox::Keeper::standing) waits for each machine, all at once; one that takes longer is
+    /// away.
+    pub looking: Duration,
+}
+
+impl Default for Options {
+    /// No machines, and eight seconds.
+    fn default() -> Self {
+        Self {
+            remotes: Vec::new(),
+            looking: LOOKING,
+        }
+    }
 }
 
 /// Sandboxes on other machines. Cheap to clone.
@@ -33,6 +50,8 @@ pub struct Options {
 pub struct SshSandbox {
     machines: Arc<Mutex<Vec<Arc<Machine>>>>,
     numbers: Arc<AtomicU64>,
+    pub(crate) looking: Duration,
+    away: Arc<Mutex<Vec<String>>>,
 }
 
 /// What a shell inside the sandbox is told.
@@ -45,6 +64,8 @@ impl SshSandbox {
         let driver = Self {
             machines: Arc::default(),
             numbers: Arc::default(),
+            looking: options.looking,
+            away: Arc::default(),
         };
         for remote in &options.remotes {
             driver.known(remote);
@@ -57,6 +78,11 @@ impl SshSandbox {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+
+    /// Machines that could not be asked when it was last looked, a sentence each.
+    pub(crate) fn away(&self) -> std::sync::MutexGuard<'_, Vec<String>> {
+        self.away.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A number that this driver did not give before.

@@ -47,6 +47,13 @@ impl Answer {
         (head, halves.next().unwrap_or_default())
     }
 
+    /// What follows its first line, without a copy: a read may be of many megabytes.
+    fn rest(self) -> Bytes {
+        let mut all = Bytes::from(self.out);
+        let end = all.iter().position(|byte| *byte == b'\n');
+        all.split_off(end.map_or(all.len(), |end| end + 1))
+    }
+
     /// The last thing that a program complained of: `sh: 5: cannot create x: Read-only file system` says the end of it.
     pub(crate) fn reason(&self) -> String {
         let text = String::from_utf8_lossy(&self.complaint);
@@ -85,12 +92,12 @@ impl SshSandbox {
         let answer = hear(process, &[], WORDS + most)
             .await?
             .ok_or_else(|| failed("it took too long"))?;
-        let (head, bytes) = answer.split();
+        let (head, _) = answer.split();
         if let Some(size) = head.strip_prefix("ok ") {
             let size = size
                 .parse()
                 .map_err(|_odd| failed("its size is not known"))?;
-            return Ok((Bytes::copy_from_slice(bytes), size));
+            return Ok((answer.rest(), size));
         }
         Err(failed(&match head.as_str() {
             "missing" => "no such file".to_owned(),
@@ -211,8 +218,8 @@ pub(crate) async fn hear(
         loop {
             tokio::select! {
                 piece = process.next() => match piece {
-                    Some((Source::Out, bytes)) => out.extend(bytes.iter().take(most.saturating_sub(out.len()))),
-                    Some((Source::Err, bytes)) => complaint.extend(bytes.iter().take(WORDS.saturating_sub(complaint.len()))),
+                    Some((Source::Out, bytes)) => extend(&mut out, &bytes, most),
+                    Some((Source::Err, bytes)) => extend(&mut complaint, &bytes, WORDS),
                     None => return,
                 },
                 () = &mut feeding, if !fed => fed = true,
@@ -232,6 +239,13 @@ pub(crate) async fn hear(
         complaint,
         end,
     }))
+}
+
+/// Adds what there is room for.
+fn extend(to: &mut Vec<u8>, bytes: &[u8], most: usize) {
+    let room = most.saturating_sub(to.len());
+    let (kept, _) = bytes.split_at(room.min(bytes.len()));
+    to.extend_from_slice(kept);
 }
 
 #[cfg(test)]

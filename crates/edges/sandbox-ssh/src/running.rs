@@ -1,5 +1,7 @@
 //! Commands that somebody stays with.
 
+use std::collections::VecDeque;
+use std::pin::pin;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -20,6 +22,12 @@ const END_OF_INPUT: &[u8] = b"\x04";
 /// How long a terminal may take.
 const READYING: Duration = Duration::from_secs(30);
 
+/// How long a program may take to read what it is given. A connection that takes nothing is noticed later than that.
+const READING: Duration = Duration::from_secs(30);
+
+/// How much of its output is kept while it is written to and nobody listens, in bytes; more than the connection holds by itself.
+const KEPT: usize = 8 << 20;
+
 /// Most bytes of what is said instead of that.
 const COMPLAINT: usize = 4 << 10;
 
@@ -27,8 +35,11 @@ struct Program {
     process: Process,
     beside: Beside,
     terminal: bool,
-    /// What came with the word that the terminal is ready.
-    ahead: Option<Bytes>,
+    /// What came with the word that the terminal is ready, and while the program was written to.
+    kept: VecDeque<Bytes>,
+    kept_bytes: usize,
+    /// Has it said its last word?
+    silent: bool,
 }
 
 impl SshSandbox {
@@ -56,7 +67,9 @@ impl SshSandbox {
             process,
             beside: Beside::default(),
             terminal: start.terminal.is_some(),
-            ahead: None,
+            kept: VecDeque::new(),
+            kept_bytes: 0,
+            silent: false,
         };
         if program.terminal {
             timeout(READYING, program.until_ready())
@@ -76,7 +89,9 @@ impl Program {
         while let Some((_, mut bytes)) = self.process.next().await {
             if let Some(at) = bytes.iter().position(|byte| *byte == scripts::READY) {
                 let behind = bytes.split_off(at.saturating_add(1));
-                self.ahead = (!behind.is_empty()).then_some(behind);
+                if !behind.is_empty() {
+                    self.keep(behind);
+                }
                 return Ok(());
             }
             said.extend(bytes.iter().take(COMPLAINT.saturating_sub(said.len())));
@@ -91,55 +106,92 @@ impl Program {
             )
         )))
     }
+
+    fn keep(&mut self, bytes: Bytes) {
+        self.kept_bytes += bytes.len();
+        self.kept.push_back(bytes);
+    }
+
+    /// Hears it once. May be dropped and called again.
+    async fn hear(&mut self) -> Option<Bytes> {
+        while !self.silent {
+            match self.process.next().await {
+                Some((Source::Out, bytes)) => return Some(bytes),
+                Some((Source::Err, bytes)) => self.beside.push(&bytes),
+                None => self.silent = true,
+            }
+        }
+        None
+    }
+
+    /// Gives it bytes, and keeps what it says meanwhile: one that answers while it reads must not wait for us, and what it says
+    /// and nobody takes holds up the connection over which it is told that it may be given more.
+    async fn give(&mut self, bytes: Bytes) -> Result<(), SandboxError> {
+        let gone =
+            || SandboxError::Failed("the program takes no more input: it has ended".to_owned());
+        if self.silent {
+            return Err(gone());
+        }
+        let input = self.process.input();
+        let mut saying = pin!(input.say(bytes));
+        loop {
+            let has_room = !self.silent && self.kept_bytes < KEPT;
+            tokio::select! {
+                said = &mut saying => return said.map_err(|_gone| gone()),
+                heard = self.hear(), if has_room => match heard {
+                    Some(heard) => self.keep(heard),
+                    None => return Err(gone()),
+                },
+            }
+        }
+    }
 }
 
 #[async_trait]
 impl Running for Program {
     async fn output(&mut self) -> Result<Option<Bytes>, SandboxError> {
-        if let Some(bytes) = self.ahead.take() {
-            return Ok(Some(bytes));
+        if let Some(kept) = self.kept.pop_front() {
+            self.kept_bytes = self.kept_bytes.saturating_sub(kept.len());
+            return Ok(Some(kept));
         }
-        loop {
-            match self.process.next().await {
-                Some((Source::Out, bytes)) => return Ok(Some(bytes)),
-                Some((Source::Err, bytes)) => self.beside.push(&bytes),
-                None => {
-                    return self
-                        .process
-                        .end()
-                        .map(|_end| None)
-                        .map_err(SandboxError::from);
-                }
-            }
+        match self.hear().await {
+            Some(bytes) => Ok(Some(bytes)),
+            None => self
+                .process
+                .end()
+                .map(|_end| None)
+                .map_err(SandboxError::from),
         }
     }
 
     async fn write(&mut self, bytes: &[u8]) -> Result<(), SandboxError> {
-        self.process
-            .input()
-            .say(Bytes::copy_from_slice(bytes))
-            .await
-            .map_err(|_gone| {
-                SandboxError::Failed("the program takes no more input: it has ended".to_owned())
-            })
+        let giving = self.give(Bytes::copy_from_slice(bytes));
+        timeout(READING, giving).await.map_err(|_late| {
+            SandboxError::Failed(format!(
+                "the program did not read all that it was given within {} seconds",
+                READING.as_secs()
+            ))
+        })?
     }
 
     async fn end_input(&mut self) {
         if self.terminal {
-            // A program that has ended needs no end of its input.
-            self.process
-                .input()
-                .say(Bytes::from_static(END_OF_INPUT))
-                .await
-                .unwrap_or_default();
-        } else {
-            self.process.input().end().await;
+            // A program that has ended needs no end of its input, and one that takes no more has nothing to end.
+            self.write(END_OF_INPUT).await.unwrap_or_default();
+        } else if timeout(READING, self.process.input().end()).await.is_err() {
+            tracing::warn!(
+                "a program on the other machine was not told in time that its input ends"
+            );
         }
     }
 
     async fn resize(&mut self, window: Window) {
-        if self.terminal {
-            self.process.input().resize(window).await;
+        if self.terminal
+            && timeout(READING, self.process.input().resize(window))
+                .await
+                .is_err()
+        {
+            tracing::debug!("a terminal's new size was not told in time");
         }
     }
 

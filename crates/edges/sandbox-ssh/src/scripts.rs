@@ -258,10 +258,11 @@ for key in */*/key; do
   [ "$2" != disk ] || { size=$(du -sk -- "$box" 2>/dev/null) && size=${size%%[!0-9]*} || size=-; }
   printf 'box %s %s %s %s\n' "$box" "$(stat -c %Y -- "$key")" "$size" "$(head -n 1 -- "$key")"
 done
-for file in $(grep -lsF -e TIDINGS_SANDBOX=@ /proc/[0-9]*/environ); do
+own=TIDINGS_SANDBOX=@${1%/}/
+for file in $(grep -lsF -e "$own" /proc/[0-9]*/environ); do
   pid=${file#/proc/}
   pid=${pid%/environ}
-  box=$(tr '\000' '\n' < "$file" | grep '^TIDINGS_SANDBOX=@' | head -n 1)
+  box=$(tr '\000' '\n' < "$file" | grep -F -e "$own" | head -n 1)
   line=$(tr '\000\n' '  ' < "/proc/$pid/cmdline" | head -c 400)
-  [ -z "$box" ] || printf 'run %s %s %s\n' "${box#*@}" "$pid" "$line"
+  [ -z "$box" ] || printf 'run %s %s %s\n' "${box#"$own"}" "$pid" "$line"
 done 2>/dev/null"#;

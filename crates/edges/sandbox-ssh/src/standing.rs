@@ -15,10 +15,11 @@ use crate::failure::printable;
 use crate::files::hear;
 use crate::line::{BOOT, with_arguments};
 use crate::machine::{Machine, Over};
+use crate::view::marked;
 use crate::{SshSandbox, scripts};
 
-/// How long folders may be measured; after it they are listed without their sizes.
-const MEASURING: Duration = Duration::from_secs(20);
+/// How long folders may be measured, as a part of the time that a look has; after it they are listed without their sizes.
+const MEASURING: u32 = 2;
 
 /// The key of a folder that does not say whose it is.
 const UNKNOWN: &str = "unknown";
@@ -31,16 +32,26 @@ const PROCESSES: usize = 100;
 
 #[async_trait]
 impl Keeper for SshSandbox {
-    /// The folders on all known machines, and what runs in them. A machine that can't be asked is named in the log; if none can be
-    /// asked, that is an error that names one of them.
+    /// The folders on all known machines, and what runs in them. If none can be asked, that is an error that names them all.
     async fn standing(&self) -> Result<Vec<Standing>, SandboxError> {
+        let within = self.looking;
         let mut looks = JoinSet::new();
         for (place, machine) in self.machines().into_iter().enumerate() {
-            looks.spawn(async move { (place, look(&machine).await) });
+            looks.spawn(async move { (place, look_within(&machine, within).await) });
         }
         let mut looks = looks.join_all().await;
         looks.sort_by_key(|(place, _)| *place);
-        gathered(looks.into_iter().map(|(_, looked)| looked))
+        let looked = gathered(looks.into_iter().map(|(_, looked)| looked));
+        let (standing, away) = match looked {
+            Ok((standing, away)) => (Ok(standing), away),
+            Err(error) => (Err(error), Vec::new()),
+        };
+        *self.away() = away;
+        standing
+    }
+
+    fn away(&self) -> Vec<String> {
+        SshSandbox::away(self).clone()
     }
 
     async fn stop(&self, id: &str) -> Result<(), SandboxError> {
@@ -54,12 +65,13 @@ impl Keeper for SshSandbox {
             .iter()
             .find_map(|machine| Some((machine, id.strip_prefix(&prefix(machine))?)))
             .ok_or_else(none)?;
-        let there = look(machine).await?;
+        let there = look_within(machine, self.looking).await?;
         if !there.iter().any(|standing| standing.id == id) {
             return Err(none());
         }
         let connection = machine.connection().await?;
-        let ended = connection.watch.order(&format!("TIDINGS_SANDBOX=@{name}@"));
+        let base = format!("{}/{name}", connection.facts.folder.trim_end_matches('/'));
+        let ended = connection.watch.order(&marked(&base));
         if ended.await {
             Ok(())
         } else {
@@ -75,27 +87,27 @@ impl Keeper for SshSandbox {
     }
 }
 
-/// One machine that can't be asked does not hide what the others say.
+/// What stands on the machines that can be asked, and why others can't: one does not hide what the others say.
 fn gathered(
     looks: impl Iterator<Item = Result<Vec<Standing>, SandboxError>>,
-) -> Result<Vec<Standing>, SandboxError> {
-    let (mut all, mut asked, mut failed) = (Vec::new(), false, None);
+) -> Result<(Vec<Standing>, Vec<String>), SandboxError> {
+    let (mut all, mut asked, mut away) = (Vec::new(), false, Vec::new());
     for look in looks {
         match look {
             Ok(there) => {
                 asked = true;
                 all.extend(there);
             }
-            Err(error) => {
-                tracing::warn!("sandboxes of one machine are not shown: {error}");
-                failed = failed.or(Some(error));
-            }
+            Err(error) => away.push(error.to_string()),
         }
     }
-    match failed {
-        Some(error) if !asked => Err(error),
-        _ => Ok(all),
+    if !asked && !away.is_empty() {
+        return Err(SandboxError::Unavailable(away.join("; ")));
     }
+    for reason in &away {
+        tracing::debug!(reason, "sandboxes of one machine are not shown");
+    }
+    Ok((all, away))
 }
 
 /// What the id of a machine's sandboxes begins with.
@@ -103,7 +115,23 @@ fn prefix(machine: &Machine) -> String {
     format!("{}:{}/", machine.name, machine.remote.folder)
 }
 
-async fn look(machine: &Arc<Machine>) -> Result<Vec<Standing>, SandboxError> {
+async fn look_within(
+    machine: &Arc<Machine>,
+    within: Duration,
+) -> Result<Vec<Standing>, SandboxError> {
+    timeout(within, look(machine, within / MEASURING))
+        .await
+        .unwrap_or_else(|_late| Err(late(machine)))
+}
+
+fn late(machine: &Machine) -> SandboxError {
+    SandboxError::Unavailable(format!(
+        "{} did not say in time what stands there; look whether it is on and can be reached",
+        machine.name
+    ))
+}
+
+async fn look(machine: &Arc<Machine>, measuring: Duration) -> Result<Vec<Standing>, SandboxError> {
     let ask = async |disk: &str| {
         let lines = |facts: &Facts, mark: &str| {
             let script = with_arguments(scripts::STANDING, &[&facts.folder, disk]);
@@ -114,19 +142,13 @@ async fn look(machine: &Arc<Machine>) -> Result<Vec<Standing>, SandboxError> {
         let process = machine.launch(Over::Shared, None, &lines).await?;
         hear(process, &[], ANSWER).await
     };
-    let answer = match timeout(MEASURING, ask("disk")).await {
+    // What the way there takes is not what measuring takes.
+    machine.connection().await?;
+    let answer = match timeout(measuring, ask("disk")).await {
         Ok(answer) => answer?,
-        Err(_elapsed) => match timeout(MEASURING, ask("")).await {
-            Ok(answer) => answer?,
-            Err(_elapsed) => None,
-        },
+        Err(_elapsed) => ask("").await?,
     };
-    let answer = answer.ok_or_else(|| {
-        SandboxError::Failed(format!(
-            "{} did not say in time what stands there",
-            machine.name
-        ))
-    })?;
+    let answer = answer.ok_or_else(|| late(machine))?;
     Ok(parse(&String::from_utf8_lossy(answer.all()), machine))
 }
 
@@ -236,10 +258,13 @@ mod tests {
                 &machine(),
             ))
         };
-        let all = gathered([off(), here(), off()].into_iter()).unwrap();
-        assert_eq!(all.len(), 1);
-        assert!(gathered([off(), Ok(Vec::new())].into_iter()).is_ok());
-        assert!(gathered([off(), off()].into_iter()).is_err());
-        assert_eq!(gathered([].into_iter()).unwrap(), []);
+        let (all, away) = gathered([off(), here(), off()].into_iter()).unwrap();
+        assert_eq!((all.len(), away.len()), (1, 2));
+        assert!(away.iter().all(|reason| reason.contains("it is off")));
+        let (all, away) = gathered([off(), Ok(Vec::new())].into_iter()).unwrap();
+        assert_eq!((all.len(), away.len()), (0, 1));
+        let none = gathered([off(), off()].into_iter()).unwrap_err();
+        assert_eq!(none.to_string().matches("it is off").count(), 2);
+        assert_eq!(gathered([].into_iter()).unwrap(), (Vec::new(), Vec::new()));
     }
 }

@@ -53,8 +53,12 @@ pub(crate) struct View<'a> {
     facts: &'a Facts,
     base: String,
     key: String,
-    /// `PROFILE/NAME`, as its folder is called.
-    name: String,
+}
+
+/// What the environment of all processes of a sandbox holds. Its whole place: another gateway may have sandboxes of the same names
+/// elsewhere under the same account.
+pub(crate) fn marked(base: &str) -> String {
+    format!("TIDINGS_SANDBOX=@{base}@")
 }
 
 impl<'a> View<'a> {
@@ -65,7 +69,6 @@ impl<'a> View<'a> {
             facts,
             base: format!("{}/{name}", facts.folder.trim_end_matches('/')),
             key: text,
-            name,
         }
     }
 
@@ -151,8 +154,8 @@ impl<'a> View<'a> {
     pub(crate) fn enter(&self, mark: &str, network: Network) -> String {
         let mut script = self.folders();
         script.push_str(&format!(
-            "\nexport TIDINGS_EXEC={mark} TIDINGS_SANDBOX=@{}@\nexec",
-            self.name
+            "\nexport TIDINGS_EXEC={mark} {}\nexec",
+            quote(&marked(&self.base))
         ));
         if let Walls::Bubblewrap { program, seals } = &self.facts.walls {
             script.push(' ');

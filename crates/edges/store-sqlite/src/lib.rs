@@ -1,7 +1,7 @@
 //! The store on SQLite, and artifacts on disk.
 //!
 //! Use this room for everything that must outlive the process: the outbox, the inbox, conversations, the web chat's
-//! entries, dashboard logins, and captured bytes. It is the only room that knows SQL. It refuses to decide anything about
+//! entries, dashboard logins, API keys, and captured bytes. It is the only room that knows SQL. It refuses to decide anything about
 //! a part (that is `outbox::decide`), to read a clock, and to make an empty database where one may have been lost.
 //!
 //! Invariants:
@@ -19,19 +19,24 @@
 
 mod access;
 mod amend;
+mod api;
 mod aside;
 mod blobs;
 mod care;
+mod compaction;
 mod desk;
 mod error;
 mod inbox;
 mod last_words;
+mod ledger;
 mod moved;
 mod open;
 mod outbox;
+mod plan;
 mod readers;
 mod retention;
 mod schema;
+mod search;
 mod session;
 mod store;
 mod value;
@@ -42,4 +47,5 @@ pub use blobs::DiskBlobs;
 pub use care::{BackupError, Ballast, Copied, Entered, GenerationError, Stock};
 pub use error::OpenError;
 pub use open::Options;
+pub use search::Search;
 pub use store::Store;

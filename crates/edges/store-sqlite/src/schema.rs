@@ -17,6 +17,10 @@ const STEPS: &[&str] = &[
     include_str!("../schema/0004_inbox.sql"),
     include_str!("../schema/0005_artifacts.sql"),
     include_str!("../schema/0006_last_words.sql"),
+    include_str!("../schema/0007_ledger.sql"),
+    include_str!("../schema/0008_api.sql"),
+    include_str!("../schema/0009_plan.sql"),
+    include_str!("../schema/0010_compaction.sql"),
 ];
 
 /// The first schema with the table `meta`.

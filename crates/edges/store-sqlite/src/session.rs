@@ -4,8 +4,9 @@ use async_trait::async_trait;
 use model::Message;
 use outbox::{Claimed, NewMessage, StoreError};
 use rusqlite::params;
+use session::window::Compaction;
 use session::{
-    Entry, Heard, InboxId, Promised, SessionStore, TakenIn, TurnCommit, TurnEnd, TurnRecord,
+    Entry, Heard, InboxId, Promised, SessionStore, TakenIn, Total, TurnCommit, TurnEnd, TurnRecord,
     TurnStart,
 };
 use waybill::{
@@ -14,9 +15,10 @@ use waybill::{
 
 use crate::desk::Desk;
 use crate::error::{Damage, Trouble};
+use crate::ledger::whole;
 use crate::store::Store;
 use crate::value::{json, ms, number, parse, read, time};
-use crate::{inbox, moved};
+use crate::{compaction, inbox, ledger, moved};
 
 #[async_trait]
 impl SessionStore for Store {
@@ -98,6 +100,17 @@ impl SessionStore for Store {
     ) -> Result<(), StoreError> {
         let (scope, promised) = (scope.clone(), promised.clone());
         self.write(move |desk| append(desk, &scope, &messages, &promised, now))
+            .await
+    }
+
+    async fn compact(
+        &self,
+        scope: &TurnScope,
+        compaction: Compaction,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let scope = scope.clone();
+        self.write(move |desk| compaction::write(desk, &scope, &compaction, now))
             .await
     }
 
@@ -227,12 +240,13 @@ fn begin_turn(desk: &Desk<'_>, start: &TurnStart) -> Result<TakenIn, Trouble> {
         ],
     )?;
     inbox::give(desk, &start.inbox, &turn, start.scope.session())?;
+    write(desk, &start.scope, &start.before, start.at)?;
     let message = std::slice::from_ref(&start.message);
     write(desk, &start.scope, message, start.at)?;
     Ok(TakenIn::Yes)
 }
 
-fn is_running(desk: &Desk<'_>, turn: TurnId) -> Result<bool, Trouble> {
+pub(crate) fn is_running(desk: &Desk<'_>, turn: TurnId) -> Result<bool, Trouble> {
     let state: Option<String> = desk.first(
         "SELECT state FROM turn WHERE turn_id = ?1",
         [turn.to_string()],
@@ -262,21 +276,21 @@ fn write(
 
 fn transcript(desk: &Desk<'_>, session: SessionId) -> Result<Vec<Entry>, Trouble> {
     type Columns = (i64, String, String, i64);
+    let latest = compaction::latest(desk, session)?;
     let rows: Vec<Columns> = desk.all(
-        "SELECT id, turn, message, at FROM entry WHERE session = ?1 ORDER BY id",
-        [session.to_string()],
+        "SELECT id, turn, message, at FROM entry WHERE session = ?1 AND id > ?2 ORDER BY id",
+        params![session.to_string(), latest.through],
         |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
     )?;
-    rows.into_iter()
-        .map(|(id, turn, message, at)| {
-            let row = format!("entry {id} of the transcript");
-            Ok(Entry {
-                turn: parse(&row, &turn)?,
-                message: read(&row, &message)?,
-                at: time(&row, at)?,
-            })
+    let entries = rows.into_iter().map(|(id, turn, message, at)| {
+        let row = format!("entry {id} of the transcript");
+        Ok(Entry {
+            turn: parse(&row, &turn)?,
+            message: read(&row, &message)?,
+            at: time(&row, at)?,
         })
-        .collect()
+    });
+    latest.summary.map(Ok).into_iter().chain(entries).collect()
 }
 
 fn commit_turn(desk: &Desk<'_>, commit: &TurnCommit) -> Result<Vec<Claimed>, Trouble> {
@@ -286,27 +300,29 @@ fn commit_turn(desk: &Desk<'_>, commit: &TurnCommit) -> Result<Vec<Claimed>, Tro
         return Ok(Vec::new());
     }
     write(desk, &commit.scope, &commit.transcript, commit.at)?;
+    let spent = Total::of(&commit.spent);
     desk.run(
-        "UPDATE turn SET state = 'ended', ending = ?2, ended_at = ?3, input = ?4, cached = ?5, output = ?6
+        "UPDATE turn SET state = 'ended', ending = ?2, ended_at = ?3, input = ?4, cached = ?5, output = ?6,
+           calls = ?7, unpriced = ?8, cost = ?9
          WHERE turn_id = ?1",
         params![
             turn.to_string(),
             json(&commit.end)?,
             ms(commit.at),
-            tokens(commit.usage.input),
-            tokens(commit.usage.cached),
-            tokens(commit.usage.output)
+            whole(commit.usage.input),
+            whole(commit.usage.cached),
+            whole(commit.usage.output),
+            whole(spent.calls),
+            whole(spent.unpriced),
+            whole(spent.cost.0)
         ],
     )?;
+    ledger::add(desk, commit)?;
     desk.run(
         "UPDATE inbox SET state = 'done' WHERE turn = ?1 AND state = 'running'",
         [turn.to_string()],
     )?;
     crate::outbox::enqueue(desk, &commit.outgoing, commit.at)
-}
-
-fn tokens(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 pub(crate) const RUNNING_TURNS: &str = "SELECT turn_id, scope, resumed, started_at, promised FROM turn WHERE state = 'running' ORDER BY id";

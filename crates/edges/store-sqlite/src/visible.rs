@@ -135,7 +135,7 @@ fn title(content: &VisibleContent) -> String {
         }
         VisibleContent::Said { text, .. } => text.as_str(),
         VisibleContent::Part {
-            op: chat::Op::Text(body),
+            op: chat::Op::Text(body) | chat::Op::Question { body, .. },
             ..
         } => body.text(),
         VisibleContent::Part {

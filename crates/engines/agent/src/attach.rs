@@ -4,13 +4,14 @@ use std::collections::HashMap;
 
 use chat::Shape;
 use markup::{Directive, Reading};
+use model::{ModelPort, Usage};
 use outbox::Attachment;
 use sandbox::{ArtifactRef, Refusal, SandboxPath};
 use session::{NotAttached, Promised};
-use waybill::TurnScope;
+use waybill::{ProfileId, TurnScope};
 
 use crate::folder::{self, Packed};
-use crate::{Ports, Tenant, redaction};
+use crate::{Ports, Purse, Tenant, redaction};
 
 /// A file that was asked for and not captured.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -285,6 +286,22 @@ impl Gathered {
         let line = note.map(|note| format!("ℹ {note}"));
         if let Some(line) = line.filter(|line| !self.0.notes.contains(line)) {
             self.0.notes.push(line);
+        }
+    }
+
+    /// A model was asked for a turn of a profile, and said what that took, or did not. The person is told of each mark that is passed.
+    pub(crate) fn spend(
+        &mut self,
+        purse: &Purse,
+        profile: &ProfileId,
+        model: &dyn ModelPort,
+        usage: Option<Usage>,
+    ) {
+        let (route, price) = (model.name(), model.facts().price);
+        let passed = purse.note(profile, &mut self.0.spent, route, usage, price);
+        self.0.usage += usage.unwrap_or_default();
+        for warning in passed {
+            self.note(Some(format!("{warning}.")));
         }
     }
 

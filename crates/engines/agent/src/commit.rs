@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use model::Message;
 use outbox::{Claimed, Draft, Envelope, MessageKind, NewMessage, compose, not_attached};
-use session::{TurnCommit, TurnEnd};
+use session::{Elsewhere, TurnCommit, TurnEnd};
 use waybill::{Anchor, MessageId, TurnScope, Waybill};
 
 use crate::attach::Gathered;
@@ -28,6 +28,8 @@ pub(crate) fn conclude(
 ) -> TurnCommit {
     let promised = gathered.0;
     let mut notes = promised.notes;
+    let (others, unsent) = elsewhere(ports, install, scope, &ended.end, promised.elsewhere);
+    notes.extend(unsent);
     notes.extend(
         promised
             .refused
@@ -63,8 +65,10 @@ pub(crate) fn conclude(
         transcript,
         outgoing: reply(ports, install, scope, anchor, draft)
             .into_iter()
+            .chain(others)
             .collect(),
         usage: promised.usage,
+        spent: promised.spent,
         at: ports.clock.now(),
     }
 }
@@ -84,6 +88,10 @@ fn ending(end: &TurnEnd, tenant: Option<&Tenant>) -> (Option<String>, Option<Str
             );
             (Some(line.clone()), Some(line))
         }
+        TurnEnd::BudgetExhausted { reason } | TurnEnd::Halted { reason } => (
+            Some(format!("⚠ I stopped: {reason}.")),
+            Some(format!("[gateway] This turn was stopped: {reason}.")),
+        ),
         TurnEnd::Failed { reason } => (
             Some(format!("⚠ I could not answer: {reason}.")),
             Some(format!(
@@ -120,6 +128,55 @@ fn reply(
         now: ports.clock.now(),
     };
     compose(envelope, draft)
+}
+
+/// Messages to other chats, each with a waybill of its own; and a line for each that is not sent. What a person or a guard stopped
+/// goes to nobody else.
+fn elsewhere(
+    ports: &Ports,
+    install: &str,
+    scope: &TurnScope,
+    end: &TurnEnd,
+    messages: Vec<Elsewhere>,
+) -> (Vec<NewMessage>, Vec<String>) {
+    let (mut sent, mut unsent) = (Vec::new(), Vec::new());
+    let stopped = matches!(end, TurnEnd::Interrupted | TurnEnd::Halted { .. });
+    // The answer is the source's first message.
+    for (message, ordinal) in messages.into_iter().zip(1..) {
+        let Elsewhere {
+            to,
+            text,
+            attachments,
+        } = message;
+        let descriptor = ports.outlet.descriptor(&to.account);
+        let Some(descriptor) = descriptor.filter(|_| !stopped) else {
+            let why = if stopped {
+                "the turn was stopped"
+            } else {
+                "its account is not configured"
+            };
+            unsent.push(format!("⚠ The message to {to} was not sent: {why}."));
+            continue;
+        };
+        let waybill = Waybill::addressed(scope, to);
+        let envelope = Envelope {
+            id: MessageId::fresh(ports.ids.as_ref()),
+            install,
+            waybill: &waybill,
+            kind: MessageKind::Reply,
+            source: &format!("turn:{}", scope.turn()),
+            ordinal,
+            descriptor: &descriptor,
+            now: ports.clock.now(),
+        };
+        let draft = Draft {
+            text: redaction::own(&ports.redactor, text),
+            attachments,
+            notes: Vec::new(),
+        };
+        sent.extend(compose(envelope, draft));
+    }
+    (sent, unsent)
 }
 
 /// Stores a turn's end, however long the disk needs; if the gateway stops meanwhile, the turn is taken up at the next start.

@@ -10,30 +10,43 @@
 //!   promised by then ([`session::Promised`]), so that a turn that is taken up again forgets nothing.
 //! * What outlives a turn, a background process, is seen by its own conversation alone and ends with the gateway.
 //! * Values that the gateway knows to be secret stand in no transcript, no answer and no notice ([`Ports::redactor`]).
+//! * Nothing leaves the sandbox that no rule allows and no person was asked for ([`policy::decide`]); who can't be asked has not
+//!   said yes.
 //! * A turn ends in exactly one [`session::TurnEnd`], and in words or in a sentence that says why not.
 //!
 //! Start reading at [`Agent`] (the lines), then `turn` (one turn), `talk` (model and tools), `step` (one model call).
 
 mod answer;
+mod asking;
 mod attach;
 mod commit;
+mod compact;
+mod fill;
 mod folder;
+mod guard;
+mod insight;
+mod knowledge;
+mod ladder;
 mod line;
 mod logbook;
 mod ports;
 mod processes;
 mod prompt;
+mod purse;
 mod receive;
 mod redaction;
+mod route;
 mod service;
 mod shell;
+mod spill;
 mod step;
 mod talk;
 mod tools;
 mod turn;
 
 pub use line::{AgentHandle, Background};
-pub use ports::{Files, Ports, Tenant, Tenants};
+pub use ports::{Contacts, Files, Knowledge, People, Ports, Tenant, Tenants};
 pub use prompt::system_prompt;
+pub use purse::{Account, Purse};
 pub use service::{Agent, Options};
 pub use tools::specs as tool_specs;

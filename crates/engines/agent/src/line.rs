@@ -3,15 +3,25 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use async_trait::async_trait;
+use outbox::StoreError;
 use sandbox::Logbook;
-use session::{Admitted, Busy, Came, InboxId, InboxRow, LineStatus, Turn, TurnLine, TurnRecord};
+use session::{
+    Admitted, Answered, Answering, Busy, Came, Fill, InboxId, InboxRow, LineStatus, Turn, TurnLine,
+    TurnRecord,
+};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use waybill::{ProfileId, SandboxKey, SessionId, SessionKey, SessionScope, Timestamp};
 
+use crate::asking::Questions;
+use crate::fill::Fills;
+use crate::knowledge::Frozen;
 use crate::logbook::Commands;
 use crate::processes::Processes;
+use crate::route::Routes;
 use crate::shell::Directories;
+use crate::{Ports, insight};
 
 /// What a turn begins with.
 #[derive(Debug)]
@@ -110,6 +120,16 @@ pub(crate) struct Board {
     alone: tokio::sync::Mutex<()>,
     /// Events whose handling was counted and did not come to an end yet.
     counted: Mutex<BTreeSet<InboxId>>,
+    /// What running turns have asked.
+    questions: Questions,
+    /// This installation's id, for the keys of messages.
+    install: String,
+    /// Which models rest.
+    routes: Routes,
+    /// The last call of each conversation.
+    fills: Fills,
+    /// What prompts say of memory and skills.
+    frozen: Frozen,
     /// What outlives turns.
     processes: Processes,
     /// Where each conversation's shell is.
@@ -120,7 +140,8 @@ pub(crate) struct Board {
 impl Board {
     pub(crate) fn new(install: String) -> Self {
         Self {
-            processes: Processes::new(install),
+            processes: Processes::new(install.clone()),
+            install,
             ..Self::default()
         }
     }
@@ -229,6 +250,31 @@ impl<'a> Seat<'a> {
     /// Background processes.
     pub(crate) fn processes(&self) -> &'a Processes {
         &self.board.processes
+    }
+
+    /// What running turns have asked.
+    pub(crate) fn questions(&self) -> &'a Questions {
+        &self.board.questions
+    }
+
+    /// This installation's id, for the keys of messages.
+    pub(crate) fn install(&self) -> &'a str {
+        &self.board.install
+    }
+
+    /// Which models rest.
+    pub(crate) fn routes(&self) -> &'a Routes {
+        &self.board.routes
+    }
+
+    /// What prompts say of memory and skills.
+    pub(crate) fn frozen(&self) -> &'a Frozen {
+        &self.board.frozen
+    }
+
+    /// The last call of each conversation.
+    pub(crate) fn fills(&self) -> &'a Fills {
+        &self.board.fills
     }
 
     /// Where each conversation's shell is.
@@ -354,11 +400,12 @@ impl Drop for Joining<'_> {
 #[derive(Clone)]
 pub struct AgentHandle {
     board: Arc<Board>,
+    ports: Ports,
 }
 
 impl AgentHandle {
-    pub(crate) fn new(board: Arc<Board>) -> Self {
-        Self { board }
+    pub(crate) fn new(board: Arc<Board>, ports: Ports) -> Self {
+        Self { board, ports }
     }
 
     /// The last commands of each sandbox: for the owner.
@@ -403,6 +450,7 @@ fn line_key(scope: &SessionScope) -> LineKey {
     (scope.profile().clone(), scope.key().clone())
 }
 
+#[async_trait]
 impl TurnLine for AgentHandle {
     fn enqueue(&self, admitted: Admitted) -> Turn {
         self.board.push(Work::Fresh(Box::new(admitted)))
@@ -435,8 +483,16 @@ impl TurnLine for AgentHandle {
         )
     }
 
+    fn answer(&self, answering: Answering) -> Answered {
+        self.board.questions.answer(answering)
+    }
+
     fn caught_up(&self) {
         self.board.caught_up.send_replace(true);
+    }
+
+    async fn fill(&self, scope: &SessionScope) -> Result<Option<Fill>, StoreError> {
+        insight::fill(&self.ports, &self.board.routes, &self.board.fills, scope).await
     }
 }
 

@@ -5,10 +5,18 @@ use model::{Content, Message};
 use sandbox::size_text;
 use waybill::TurnScope;
 
+use crate::knowledge::spoken;
 use crate::{Ports, Tenant};
 
 /// Files that are fetched from one message.
 const MOST_FILES: usize = 20;
+
+/// What stands before words that somebody else wrote first.
+pub(crate) const FORWARDED: &str = "[Forwarded; first written by ";
+/// What stands before words that are quoted, line by line behind `> `.
+pub(crate) const QUOTED: &str = "quoted as data:]";
+/// What stands before a file's place in the sandbox.
+pub(crate) const ATTACHED: &str = "[attached: ";
 
 /// A message, ready for the model, and the lines that the person must read about it.
 pub(crate) struct Received {
@@ -44,7 +52,8 @@ pub(crate) async fn receive(
             "⚠ {over} files did not reach the agent: a message takes {MOST_FILES}"
         ));
     }
-    let text = words(inbound, &lines);
+    let spoken = spoken(ports, tenant, inbound).await;
+    let text = words(&spoken, &lines);
     Received {
         message: Message::User {
             content: vec![Content::Text { text }],
@@ -87,7 +96,7 @@ async fn fetch(
         .await
         .map_err(|error| error.to_string())?;
     Ok(format!(
-        "[attached: {} ({}, {})]",
+        "{ATTACHED}{} ({}, {})]",
         staged.path,
         blob.mime,
         size_text(blob.size)
@@ -115,20 +124,26 @@ fn unnamed(file: &InboundFile) -> String {
 /// Others' words stand apart, named as theirs; the sender's come last and unmarked.
 fn words(inbound: &Inbound, attached: &[String]) -> String {
     let mut text = String::new();
+    // With the message and not in the fixed prompt: that stays the same to the byte, whatever each request says.
+    if let Some(preface) = &inbound.preface
+        && !preface.instructions.is_empty()
+    {
+        text.push_str("[Instructions of the program that asks; they hold for this message:]\n");
+        text.push_str(preface.instructions.trim());
+        text.push_str("\n\n[The message:]\n");
+    }
     if inbound.kind == InboundKind::Edit {
         text.push_str("[The person changed an earlier message. It reads now:]\n");
     }
     if let Some(quoted) = &inbound.quoted {
         let author = quoted.author.as_deref().unwrap_or("somebody");
-        text.push_str(&format!(
-            "[This answers a message of {author}; quoted as data:]\n"
-        ));
+        text.push_str(&format!("[This answers a message of {author}; {QUOTED}\n"));
         for line in quoted.text.lines() {
             text.push_str(&format!("> {line}\n"));
         }
     }
     if let Some(origin) = &inbound.forwarded_from {
-        text.push_str(&format!("[Forwarded; first written by {origin}:]\n"));
+        text.push_str(&format!("{FORWARDED}{origin}:]\n"));
     }
     if let (Place::Group { .. }, Some(name)) = (inbound.place, &inbound.sender.name) {
         text.push_str(&format!("{name}: "));

@@ -1,5 +1,6 @@
 //! Known secrets are taken out of what the model reads and of what it says, before either is kept or shown.
 
+use chat::Inbound;
 use model::{Content, Message, Replay, Reply, ToolCall};
 use redact::Redactor;
 use serde_json::{Map, Value};
@@ -44,6 +45,12 @@ pub(crate) fn message(redactor: &Redactor, message: Message) -> Message {
             failed,
         },
     }
+}
+
+/// What a program says was said before, without secrets.
+pub(crate) fn before(redactor: &Redactor, inbound: &Inbound) -> Vec<Message> {
+    let said = inbound.history().unwrap_or_default().iter();
+    said.map(|one| message(redactor, one.clone())).collect()
 }
 
 /// A reply without secrets. A call that held one is not run afterwards; see [`marked`].

@@ -50,7 +50,7 @@ impl Agent {
     /// The lines as others see them.
     #[must_use]
     pub fn handle(&self) -> AgentHandle {
-        AgentHandle::new(Arc::clone(&self.board))
+        AgentHandle::new(Arc::clone(&self.board), self.ports.clone())
     }
 
     /// Puts turns that were cut off at the head of their lines. Comes before intake takes up what waits behind them.

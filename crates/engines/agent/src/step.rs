@@ -9,7 +9,8 @@ use chat::Preview;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use markup::{DirectiveParser, Parsed, Piece, ReasoningFilter};
-use model::{Delta, ModelError, Reply, Request};
+use model::{Content, Delta, Message, ModelError, ModelPort, Reply, Request, StopReason, Usage};
+use session::Spent;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use waybill::{ChatKey, TurnScope};
@@ -19,15 +20,22 @@ use crate::{Ports, Tenant, redaction};
 
 /// Shortest time between two previews.
 const FRAME: Duration = Duration::from_millis(80);
-/// Tries of one model call; a stream that broke off is asked for again, since nothing ran in between.
-const TRIES: u32 = 3;
-/// First wait between tries; doubled each time.
-const REST: Duration = Duration::from_millis(500);
-/// Longest wait that a provider may ask for and still be obeyed inside a turn.
-const LONGEST_REST: Duration = Duration::from_secs(30);
+/// How often an answer that was cut is gone on with. Each time the model has its whole output limit again.
+const MOST_CONTINUATIONS: u32 = 3;
+/// What a model reads whose answer was cut.
+const GO_ON: &str = "[gateway] Your answer was cut by your output limit. Go on exactly where it stopped: no introduction, no repetition.";
 
 /// Files that are copied out at once.
 const AT_ONCE: usize = 4;
+
+/// Who hears an answer while it grows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Hearer<'a> {
+    /// The person in this chat, if the turn has one. Files that the answer names are captured.
+    Person(Option<&'a ChatKey>),
+    /// Nobody: the words are the gateway's own notes.
+    Nobody,
+}
 
 /// What a model call came to.
 pub(crate) struct Step {
@@ -39,58 +47,20 @@ pub(crate) struct Step {
     pub(crate) resolved: Vec<Resolved>,
 }
 
-/// Asks the model, again where that can help.
+/// Asks one model once; an answer that its output limit cut is gone on with.
 pub(crate) async fn ask(
     ports: &Ports,
     tenant: &Tenant,
+    model: &dyn ModelPort,
     scope: &TurnScope,
-    chat: Option<&ChatKey>,
+    hearer: Hearer<'_>,
     request: &Request,
+    spent: &[Spent],
 ) -> Result<Step, ModelError> {
-    let mut rest = REST;
-    for attempt in 1.. {
-        let error = match ask_once(ports, tenant, scope, chat, request).await {
-            Ok(step) => return Ok(step),
-            Err(error) => error,
-        };
-        let wait = match &error {
-            ModelError::Throttled {
-                after: Some(after), ..
-            } => *after,
-            ModelError::Throttled { after: None, .. }
-            | ModelError::Unreachable { .. }
-            | ModelError::Key { .. }
-            | ModelError::TooLong { .. }
-            | ModelError::Refused { .. }
-            | ModelError::Failed { .. }
-            | ModelError::BrokeOff { .. }
-            | ModelError::Silent { .. } => rest,
-        };
-        tracing::warn!(turn = %scope.turn(), attempt, %error, "the model did not answer");
-        if !error.is_passing() || attempt >= TRIES || wait > LONGEST_REST {
-            return Err(error);
-        }
-        tokio::time::sleep(wait).await;
-        rest *= 2;
-    }
-    unreachable_end()
-}
-
-/// `1..` does not end; this gives the loop's end a value without a panic.
-fn unreachable_end() -> Result<Step, ModelError> {
-    Err(ModelError::Failed {
-        provider: "the model".to_owned(),
-        cause: "no attempt was made".to_owned(),
-    })
-}
-
-async fn ask_once(
-    ports: &Ports,
-    tenant: &Tenant,
-    scope: &TurnScope,
-    chat: Option<&ChatKey>,
-    request: &Request,
-) -> Result<Step, ModelError> {
+    let chat = match hearer {
+        Hearer::Person(chat) => chat,
+        Hearer::Nobody => return unheard(ports, model, request).await,
+    };
     let (pieces_in, mut pieces_out) = mpsc::unbounded_channel();
     let mut shown = Shown {
         ports,
@@ -112,7 +82,13 @@ async fn ask_once(
             }
             Delta::Reasoning(_) | Delta::Tool(_) => {}
         };
-        let reply = tenant.model.ask(request, &mut sink).await;
+        // Going on is another call, and needs money like the first.
+        let may_go_on = |usage| {
+            let mut spent = spent.to_vec();
+            Spent::count(&mut spent, model.name(), usage, model.facts().price);
+            ports.purse.may_ask(scope.profile(), &spent).is_ok()
+        };
+        let reply = whole(model, request, &may_go_on, &mut sink).await;
         stream.finish();
         reply
     };
@@ -156,6 +132,79 @@ async fn ask_once(
         parsed,
         resolved,
     })
+}
+
+async fn unheard(
+    ports: &Ports,
+    model: &dyn ModelPort,
+    request: &Request,
+) -> Result<Step, ModelError> {
+    let reply = model.ask(request, &mut |_delta| {}).await?;
+    Ok(Step {
+        reply: redaction::reply(&ports.redactor, reply),
+        parsed: Parsed::collect(Vec::new()),
+        resolved: Vec::new(),
+    })
+}
+
+/// The whole answer, as far as going on with it helps. What went before a call that fails is kept.
+async fn whole(
+    model: &dyn ModelPort,
+    request: &Request,
+    may_go_on: &(dyn Fn(Option<Usage>) -> bool + Sync),
+    sink: &mut (dyn FnMut(Delta) + Send),
+) -> Result<Reply, ModelError> {
+    let mut reply = model.ask(request, &mut *sink).await?;
+    for _ in 0..MOST_CONTINUATIONS {
+        let cut = reply.stop == StopReason::Length && reply.calls.is_empty();
+        if !cut || reply.text.trim().is_empty() || !may_go_on(reply.usage) {
+            break;
+        }
+        let mut said = String::new();
+        let mut hear = |delta: Delta| {
+            if let Delta::Text(text) = &delta {
+                said.push_str(text);
+            }
+            sink(delta);
+        };
+        match model.ask(&further(request, &reply.text), &mut hear).await {
+            Ok(more) => go_on(&mut reply, more),
+            Err(error) => {
+                tracing::warn!(model = model.name(), %error, "an answer that was cut could not be gone on with");
+                reply.text.push_str(&said);
+                break;
+            }
+        }
+    }
+    Ok(reply)
+}
+
+/// The same request, and what was answered so far.
+fn further(request: &Request, so_far: &str) -> Request {
+    let mut request = request.clone();
+    request.messages.push(Message::Assistant {
+        // Some providers refuse an answer that ends in blanks.
+        text: so_far.trim_end().to_owned(),
+        calls: Vec::new(),
+        replay: None,
+    });
+    request.messages.push(Message::User {
+        content: vec![Content::Text {
+            text: GO_ON.to_owned(),
+        }],
+    });
+    request
+}
+
+fn go_on(reply: &mut Reply, more: Reply) {
+    reply.text.push_str(&more.text);
+    reply.reasoning.push_str(&more.reasoning);
+    reply.calls = more.calls;
+    reply.stop = more.stop;
+    reply.replay = more.replay;
+    if let Some(usage) = more.usage {
+        *reply.usage.get_or_insert_default() += usage;
+    }
 }
 
 /// Deltas on their way to pieces: the one place where a model's words become ours.

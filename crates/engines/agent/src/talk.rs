@@ -3,22 +3,31 @@
 use chat::Activity;
 use model::{Content, Message, Reply, Request, StopReason, ToolCall};
 use outbox::StoreError;
+use policy::failover::Left;
 use session::{TakenIn, TurnEnd, wire_messages};
 use waybill::{ChatKey, TurnScope};
 
 use crate::answer::{add_below, correction, gather};
 use crate::attach::Gathered;
+use crate::compact::Why;
+use crate::fill::Fixed;
+use crate::guard::{Loops, Verdict};
+use crate::ladder::{Ladder, Rung};
 use crate::line::Seat;
-use crate::step::{Step, ask};
+use crate::route::{Answered, NoAnswer, Route};
+use crate::step::{Hearer, Step};
 use crate::tools::{Bench, Done};
-use crate::turn::heard;
-use crate::{Ports, Tenant, prompt, redaction, tools};
+use crate::turn::{asker, heard};
+use crate::{Ports, Tenant, guard, spill, tools};
 
-/// Same failing call in a row after which the turn ends: the model is stuck.
-const STUCK: u32 = 3;
+/// How often a turn makes its conversation shorter. Each time a tenth is won at least.
+pub(crate) const MOST_COMPACTIONS: u32 = 8;
 
 /// What stands before words that came while the turn ran.
-const MEANWHILE: &str = "[The person wrote this while you were working:]\n";
+pub(crate) const MEANWHILE: &str = "[The person wrote this while you were working:]\n";
+/// What a model reads that used up its steps.
+const SUM_UP: &str = "[gateway] All steps of this turn are used up, and no tool runs any more. Sum up for the person in a few \
+                      sentences: what is done, what is not, and what comes next. Don't call tools.";
 
 /// A turn's conversation. What it promised is in `gathered`, whatever becomes of the conversation.
 pub(crate) struct Talk<'a> {
@@ -29,6 +38,10 @@ pub(crate) struct Talk<'a> {
     pub(crate) chat: Option<&'a ChatKey>,
     pub(crate) transcript: Vec<Message>,
     pub(crate) gathered: &'a mut Gathered,
+    /// What every request of the turn begins with.
+    pub(crate) fixed: Fixed,
+    /// How often the conversation was made shorter.
+    pub(crate) compactions: u32,
 }
 
 /// How a conversation ended, and the last message of its transcript, if that is not stored yet.
@@ -69,37 +82,36 @@ impl Talk<'_> {
     /// # Errors
     /// [`StoreError`] if a step could not be stored; the turn can be taken up from what is.
     pub(crate) async fn run(&mut self) -> Result<Ended, StoreError> {
-        let redactor = &self.ports.redactor;
-        let system = redaction::own(redactor, prompt::system_prompt(self.tenant));
-        let specs = tools::specs();
-        let mut silent = false;
-        let mut stuck = Stuck::default();
+        let mut loops = Loops::default();
+        let mut route = Route::new(self.seat.routes(), self.tenant);
+        let (mut ladder, mut nudge) = (Ladder::default(), None);
         for number in 1..=self.tenant.steps {
-            let request = Request {
-                system: system.clone(),
-                messages: wire_messages(&self.transcript),
-                tools: specs.clone(),
-            };
-            let step = match ask(self.ports, self.tenant, self.scope, self.chat, &request).await {
+            let step = match self.ask(&mut route, nudge.take()).await? {
                 Ok(step) => step,
-                // What was answered before the correction was asked for stays the answer.
-                Err(_) if self.has_answer() => return Ok(Ended::answered(None)),
-                Err(error) => return Ok(Ended::failed(error.to_string())),
+                Err(ended) => return Ok(ended),
             };
-            if let Some(usage) = step.reply.usage {
-                self.gathered.0.usage += usage;
-            }
             let words = gather(self.gathered, number, &step);
+            let more = number < self.tenant.steps;
             let next = if !step.reply.calls.is_empty() {
-                let more = number < self.tenant.steps;
-                self.work(number, &step.reply, words, &mut stuck, more)
+                ladder = Ladder::default();
+                route = Route::new(self.seat.routes(), self.tenant);
+                self.work(number, &step.reply, words, &mut loops, more)
                     .await?
-            } else if self.is_silence(&words) && !silent && may_be_asked_again(&step.reply) {
-                silent = true;
-                Next::Ask
+            } else if self.is_silence(&words) && more {
+                match ladder.climb(&step.reply, route.others()) {
+                    Rung::Again => Next::Ask,
+                    Rung::Nudge(words) => {
+                        nudge = Some(words);
+                        Next::Ask
+                    }
+                    Rung::Next(reason) => {
+                        route.pass_over(reason, self.ports.clock.now());
+                        Next::Ask
+                    }
+                    Rung::End(reason) => Next::End(Ended::failed(reason)),
+                }
             } else {
-                self.conclude(&step, words, number < self.tenant.steps)
-                    .await?
+                self.conclude(&step, words, more).await?
             };
             if let Next::End(ended) = next {
                 return Ok(ended);
@@ -108,10 +120,146 @@ impl Talk<'_> {
         if self.has_answer() {
             return Ok(Ended::answered(None));
         }
-        Ok(Ended {
-            end: TurnEnd::StepsExhausted,
-            last: None,
+        self.sum_up(&mut route).await
+    }
+
+    /// Asks, with a line at the end that is not kept; makes room first, and again if the model says that there is none.
+    async fn ask(
+        &mut self,
+        route: &mut Route<'_>,
+        nudge: Option<&'static str>,
+    ) -> Result<Result<Step, Ended>, StoreError> {
+        loop {
+            if let Some(reason) = self.make_room(route).await? {
+                return Ok(Err(self.without_answer(reason)));
+            }
+            if let Some(stop) = self.out_of_money() {
+                return Ok(Err(stop));
+            }
+            let request = self.request(nudge);
+            let compaction = if self.compactions < MOST_COMPACTIONS {
+                Left::Yes
+            } else {
+                Left::No
+            };
+            let hearer = Hearer::Person(self.chat);
+            let spent = self.gathered.0.spent.clone();
+            let asked = route
+                .ask(
+                    self.ports,
+                    self.tenant,
+                    self.scope,
+                    hearer,
+                    &request,
+                    compaction,
+                    &spent,
+                )
+                .await;
+            self.broke_off(route);
+            match asked {
+                Ok(answered) => {
+                    self.count(&request, &answered);
+                    self.gathered.note(answered.note);
+                    return Ok(Ok(answered.step));
+                }
+                Err(NoAnswer::TooLong(reason)) => {
+                    if let Some(why) = self.compact(route, Why::TooLong).await? {
+                        return Ok(Err(self.without_answer(format!("{reason}; {why}"))));
+                    }
+                }
+                Err(NoAnswer::Failed(reason)) => return Ok(Err(self.without_answer(reason))),
+            }
+        }
+    }
+
+    /// The turn's end, if there is no money for another call.
+    fn out_of_money(&self) -> Option<Ended> {
+        let spent = &self.gathered.0.spent;
+        let stop = self
+            .ports
+            .purse
+            .may_ask(self.scope.profile(), spent)
+            .err()?;
+        Some(if self.has_answer() {
+            Ended::answered(None)
+        } else {
+            Ended {
+                end: TurnEnd::BudgetExhausted {
+                    reason: stop.to_string(),
+                },
+                last: None,
+            }
         })
+    }
+
+    /// Counts answers that broke off: they are paid for, and nobody says how much.
+    pub(crate) fn broke_off(&mut self, route: &mut Route<'_>) {
+        let profile = self.scope.profile();
+        for model in route.take_broken() {
+            self.gathered
+                .spend(&self.ports.purse, profile, model.as_ref(), None);
+        }
+    }
+
+    /// What was answered before a correction was asked for stays the answer.
+    fn without_answer(&self, reason: String) -> Ended {
+        if self.has_answer() {
+            Ended::answered(None)
+        } else {
+            Ended::failed(reason)
+        }
+    }
+
+    pub(crate) fn request(&self, nudge: Option<&'static str>) -> Request {
+        let mut messages = wire_messages(&self.transcript);
+        messages.extend(nudge.map(|text| Message::User {
+            content: vec![Content::Text {
+                text: text.to_owned(),
+            }],
+        }));
+        self.fixed.request(messages)
+    }
+
+    /// Notes what a call cost, and how large its request really was.
+    pub(crate) fn count(&mut self, request: &Request, answered: &Answered) {
+        let usage = answered.step.reply.usage;
+        let model = answered.model.as_ref();
+        let profile = self.scope.profile();
+        self.gathered
+            .spend(&self.ports.purse, profile, model, usage);
+        let Some(usage) = usage else {
+            return;
+        };
+        let estimate = self.fixed.estimate(&request.messages);
+        self.fixed.measure(estimate, usage.input);
+        let route = answered.model.name();
+        self.seat
+            .fills()
+            .note(self.scope.session().id(), route, usage);
+    }
+
+    /// The turn is out of steps: one more call, in which nothing runs, tells the person how far it came.
+    async fn sum_up(&mut self, route: &mut Route<'_>) -> Result<Ended, StoreError> {
+        let exhausted = |last| {
+            Ok(Ended {
+                end: TurnEnd::StepsExhausted,
+                last,
+            })
+        };
+        let step = match self.ask(route, Some(SUM_UP)).await? {
+            Ok(step) => step,
+            Err(_without) => return exhausted(None),
+        };
+        let words = gather(self.gathered, self.tenant.steps, &step);
+        if words.is_empty() {
+            return exhausted(None);
+        }
+        self.gathered.0.answer = Some(words.clone());
+        exhausted(Some(Message::Assistant {
+            text: words,
+            calls: Vec::new(),
+            replay: None,
+        }))
     }
 
     fn has_answer(&self) -> bool {
@@ -131,29 +279,38 @@ impl Talk<'_> {
         number: u32,
         reply: &Reply,
         words: String,
-        stuck: &mut Stuck,
+        loops: &mut Loops,
         more: bool,
     ) -> Result<Next, StoreError> {
         if !words.is_empty() {
             self.gathered.0.beside = words;
         }
         self.write(said(reply)).await?;
+        let mut halt = None;
         for call in &reply.calls {
-            let done = self.call(number, call).await;
+            let mut done = self.call(number, call).await;
             failpoint::point("C2");
-            stuck.count(call, &done);
-            self.write(done.message(call)).await?;
+            match loops.count(call, &done) {
+                Verdict::Go => {}
+                Verdict::Warn(warning) => done.text = format!("{}\n\n{warning}", done.text),
+                Verdict::Halt(reason) => halt = Some(reason),
+            }
+            let most = self.fixed.window().result();
+            self.write(done.message(call, most)).await?;
         }
-        if stuck.times < STUCK {
+        let Some(reason) = halt else {
             if more {
                 self.take_in().await?;
             }
             return Ok(Next::Ask);
-        }
+        };
         Ok(Next::End(if self.has_answer() {
             Ended::answered(None)
         } else {
-            Ended::failed("the model kept repeating a call that fails")
+            Ended {
+                end: TurnEnd::Halted { reason },
+                last: None,
+            }
         }))
     }
 
@@ -165,20 +322,16 @@ impl Talk<'_> {
         more: bool,
     ) -> Result<Next, StoreError> {
         let first = !self.has_answer();
-        if self.is_silence(&words) && self.gathered.0.beside.is_empty() {
-            return Ok(Next::End(Ended::failed(silence(&step.reply))));
+        if self.is_silence(&words) {
+            return Ok(Next::End(Ended::failed(
+                "the model gave an empty answer in its last step",
+            )));
         }
         let mut answer = self.gathered.0.answer.take().unwrap_or_default();
         add_below(&mut answer, &words);
         if first && words.is_empty() {
-            // Words that came beside the last calls are all that the model said: better those than none.
+            // The files are the answer, and what was said beside the calls that made them belongs to them.
             add_below(&mut answer, &std::mem::take(&mut self.gathered.0.beside));
-            if !self.gathered.has_files() && self.gathered.0.refused.is_empty() {
-                add_below(
-                    &mut answer,
-                    "⚠ The model stopped here without a final answer.",
-                );
-            }
         }
         if step.reply.stop == StopReason::Length {
             add_below(
@@ -235,6 +388,11 @@ impl Talk<'_> {
                     heard(self.ports, Some(self.tenant), self.scope, admitted).await;
                 messages.push(meanwhile(message));
                 promised.notes.extend(notes);
+                promised.labels = promised.labels.with(guard::of_message(&admitted.inbound));
+                let asker = asker(&admitted.inbound);
+                if !promised.askers.contains(&asker) {
+                    promised.askers.push(asker);
+                }
                 events.push(admitted.heard());
             }
             let now = self.ports.clock.now();
@@ -262,16 +420,20 @@ impl Talk<'_> {
             tool: call.name.clone(),
             detail: tools::detail(call),
         });
+        let most = self.fixed.window().result();
         let mut bench = Bench {
+            room: most,
             ports: self.ports,
             tenant: self.tenant,
             scope: self.scope,
             seat: self.seat,
             chat: self.chat,
+            transcript: &self.transcript,
             gathered: self.gathered,
             step: number,
         };
         let done = bench.run(call).await;
+        let done = spill::kept(self.ports, self.tenant, self.scope, call, done, most).await;
         self.show(Activity::ToolEnded {
             id: call.id.clone(),
             result: done.text.chars().take(2_000).collect(),
@@ -304,46 +466,5 @@ fn said(reply: &Reply) -> Message {
         text: reply.text.clone(),
         calls: reply.calls.clone(),
         replay: reply.replay.clone(),
-    }
-}
-
-/// Counts how often in a row the same call failed.
-#[derive(Default)]
-struct Stuck {
-    call: Option<ToolCall>,
-    times: u32,
-}
-
-impl Stuck {
-    fn count(&mut self, call: &ToolCall, done: &Done) {
-        let same = self
-            .call
-            .as_ref()
-            .is_some_and(|last| last.name == call.name && last.arguments == call.arguments);
-        match (done.failed, same) {
-            (false, _) => *self = Self::default(),
-            (true, true) => self.times += 1,
-            (true, false) => {
-                *self = Self {
-                    call: Some(call.clone()),
-                    times: 1,
-                }
-            }
-        }
-    }
-}
-
-fn may_be_asked_again(reply: &Reply) -> bool {
-    match reply.stop {
-        StopReason::End | StopReason::ToolUse => true,
-        StopReason::Length | StopReason::Refused => false,
-    }
-}
-
-fn silence(reply: &Reply) -> &'static str {
-    match reply.stop {
-        StopReason::Length => "the model ran out of output tokens before it said anything",
-        StopReason::Refused => "the model refused to answer",
-        StopReason::End | StopReason::ToolUse => "the model gave an empty answer",
     }
 }

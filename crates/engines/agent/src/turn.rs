@@ -2,23 +2,25 @@
 
 use std::panic::AssertUnwindSafe;
 
-use chat::{Activity, Preview};
+use chat::{Activity, Inbound, Preview};
 use futures_util::FutureExt;
 use model::{Content, Message};
 use outbox::StoreError;
+use session::window::Window;
 use session::{
-    Admission, Admitted, Came, DOUBTED, MOST_TAKES, Promised, Take, TakenIn, TurnEnd, TurnRecord,
-    TurnStart,
+    Admission, Admitted, Asker, Came, DOUBTED, MOST_TAKES, Promised, Take, TakenIn, TurnEnd,
+    TurnRecord, TurnStart,
 };
 use tokio_util::sync::CancellationToken;
 use waybill::{Anchor, ChatKey, Origin, Placement, SessionScope, TaskId, TurnId, TurnScope};
 
 use crate::attach::Gathered;
 use crate::commit::{conclude, store};
+use crate::fill::Fixed;
 use crate::line::{Seat, Work};
 use crate::receive::receive;
 use crate::talk::{Ended, Talk};
-use crate::{Ports, Tenant, redaction};
+use crate::{Ports, Tenant, guard, knowledge, prompt, redaction, tools};
 
 /// How often a turn that was cut off is taken up again before its person is told that it can't be finished. As often as an event
 /// may end the process before it is put aside: a turn that merely ran meanwhile gets to its end.
@@ -297,6 +299,8 @@ async fn begin_fresh(
             inbound: Some(admitted.inbound.clone()),
             promised: Promised {
                 notes,
+                labels: guard::of_message(&admitted.inbound),
+                askers: vec![asker(&admitted.inbound)],
                 ..Promised::default()
             },
             resumed: 0,
@@ -305,6 +309,7 @@ async fn begin_fresh(
         let start = TurnStart {
             scope: record.scope.clone(),
             inbox: vec![admitted.heard()],
+            before: redaction::before(&ports.redactor, &admitted.inbound),
             message,
             promised: record.promised.clone(),
             at: record.started_at,
@@ -326,6 +331,14 @@ async fn begin_fresh(
     seat.settled(admitted.id);
     drop(alone);
     Ok(begun)
+}
+
+/// Whose message it is.
+pub(crate) fn asker(inbound: &Inbound) -> Asker {
+    Asker {
+        sender: inbound.sender.clone(),
+        place: inbound.place,
+    }
 }
 
 fn scope(ports: &Ports, session: &SessionScope, placement: Placement) -> TurnScope {
@@ -391,6 +404,9 @@ async fn talk(
         )));
     };
     let entries = ports.sessions.transcript(turn.scope.session().id()).await?;
+    let known = knowledge::block(ports, tenant, seat, &turn.scope, &turn.gathered.0.askers).await;
+    let system = format!("{}{known}", prompt::system_prompt(tenant));
+    let system = redaction::own(&ports.redactor, system);
     let mut talk = Talk {
         ports,
         tenant,
@@ -399,6 +415,8 @@ async fn talk(
         chat,
         transcript: entries.into_iter().map(|entry| entry.message).collect(),
         gathered: &mut turn.gathered,
+        fixed: Fixed::new(system, tools::specs(tenant), Window::of(None)),
+        compactions: 0,
     };
     tokio::select! {
         biased;

@@ -88,7 +88,14 @@ fn note_typing(
         (Activity::Idle, _) => {
             typing.remove(chat);
         }
-        (Activity::Typing | Activity::ToolBegan { .. } | Activity::ToolEnded { .. }, _) => {}
+        (
+            Activity::Typing
+            | Activity::ToolBegan { .. }
+            | Activity::ToolEnded { .. }
+            | Activity::Tapped { .. }
+            | Activity::Answered { .. },
+            _,
+        ) => {}
     }
 }
 

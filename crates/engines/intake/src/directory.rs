@@ -5,6 +5,15 @@ use policy::Rules;
 use session::{Busy, StoreError};
 use waybill::{AccountId, ChatKey, ProfileId};
 
+/// A skill, as a person calls it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillCommand {
+    /// The command, without the slash.
+    pub command: String,
+    /// What it is for.
+    pub description: String,
+}
+
 /// Who may talk on an account, and which profile answers in a chat.
 #[async_trait]
 pub trait Directory: Send + Sync {
@@ -37,6 +46,11 @@ pub trait Directory: Send + Sync {
         account: &AccountId,
         chat: Option<&ChatKey>,
     ) -> Result<Option<(ProfileId, ChatKey)>, StoreError>;
+
+    /// The skills of a profile, each with its command, sorted; empty where there are none.
+    async fn skills(&self, _profile: &ProfileId) -> Vec<SkillCommand> {
+        Vec::new()
+    }
 
     /// A line about a profile for `/status`: its model and sandbox.
     fn about(&self, profile: &ProfileId) -> String;

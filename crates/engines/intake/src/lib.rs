@@ -12,6 +12,7 @@
 //!
 //! Start reading at [`Intake`].
 
+mod answers;
 mod commands;
 mod desk;
 mod directory;
@@ -20,5 +21,5 @@ mod notices;
 mod parcels;
 mod service;
 
-pub use directory::Directory;
+pub use directory::{Directory, SkillCommand};
 pub use service::{Intake, IntakeHandle, Options};

@@ -212,8 +212,10 @@ fn reason(part: &PartRow) -> Option<&str> {
 fn name(part: &PartRow) -> String {
     match &part.op {
         chat::Op::File { artifact, .. } => quoted(&artifact.name, WORDS),
-        chat::Op::Text(_) if part.forgotten => "a message".to_owned(),
-        chat::Op::Text(body) => format!("“{}”", quoted(body.text(), WORDS)),
+        chat::Op::Text(_) | chat::Op::Question { .. } if part.forgotten => "a message".to_owned(),
+        chat::Op::Text(body) | chat::Op::Question { body, .. } => {
+            format!("“{}”", quoted(body.text(), WORDS))
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use chat::{Accepted, Event, Fault, Inbound, InboundKind, InboundSink, Place, Sin
 use outbox::{HealthSink, OutboxStore, Outlet, StoreError};
 use policy::Verdict;
 use session::{
-    Admission, Admitted, Amended, Came, InboxId, InboxRow, InboxState, InboxStore, NewEvent,
-    SessionStore, Take, Turn, TurnLine,
+    Admission, Admitted, Amended, Answered, Answering, Came, InboxId, InboxRow, InboxState,
+    InboxStore, NewEvent, SessionStore, Take, Turn, TurnLine,
 };
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
@@ -17,12 +17,12 @@ use waybill::{
     AccountId, ChatKey, Clock, Ids, ProfileId, ProfileScope, SessionId, SessionKey, SessionScope,
 };
 
-use crate::Directory;
 use crate::commands::Commands;
 use crate::desk::Desk;
 use crate::later::{Setback, Step};
 use crate::notices::{BETWEEN, LOOK};
 use crate::parcels::Here;
+use crate::{Directory, answers};
 
 /// How intake works.
 #[derive(Clone)]
@@ -255,6 +255,9 @@ impl Intake {
         if let InboundKind::Moved { to } = &inbound.kind {
             return self.moved(&inbound.chat, to).await.map(Some);
         }
+        if let InboundKind::Tap { token, id } = &inbound.kind {
+            return Ok(Some(self.tapped(row, inbound, token, id)));
+        }
         let former = match inbound.place {
             Place::Direct => Vec::new(),
             Place::Group { .. } => self.sessions.former(&inbound.chat).await?,
@@ -276,12 +279,17 @@ impl Intake {
             return Ok(None);
         }
         let scope = self.session(profile, inbound).await?;
-        if let Some(command) = policy::find(&inbound.text) {
+        if let Some(command) = rules.command(&inbound.text) {
             let here = Here::new(&inbound.chat, former);
             let messages = self
-                .obey(command, rules, &here, &scope, inbound, row.id)
+                .obey(command, rules, &here, &scope, row, inbound, came)
                 .await?;
             return Ok(Some(Admission::Tell { messages }));
+        }
+        if self.is_answer(row, inbound, self.directory.busy(&row.account), came) {
+            return Ok(Some(Admission::Tell {
+                messages: Vec::new(),
+            }));
         }
         match (self.line.enqueue(admitted(&scope)), came) {
             (Turn::Next, Came::Now) => Ok(None),
@@ -341,6 +349,10 @@ impl Intake {
     async fn session(&self, profile: ProfileId, inbound: &Inbound) -> Stored<SessionScope> {
         let scope = ProfileScope::enter(profile);
         let key = SessionKey::Chat(inbound.chat.clone());
+        if inbound.history().is_some() {
+            // It comes whole and nobody goes on with it: there is nothing to find again.
+            return Ok(scope.session(key, SessionId::fresh(self.ids.as_ref())));
+        }
         self.sessions
             .current(
                 &scope,
@@ -351,14 +363,24 @@ impl Intake {
             .await
     }
 
+    /// Gives an answer to the line.
+    pub(crate) fn answers(&self, answering: Answering) -> Answered {
+        self.line.answer(answering)
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a command has this many sources, and each is a value"
+    )]
     async fn obey(
         &self,
         spec: &policy::CommandSpec,
         rules: &policy::Rules,
         here: &Here,
         scope: &SessionScope,
+        row: &InboxRow,
         inbound: &Inbound,
-        id: InboxId,
+        came: Came,
     ) -> Stored<Vec<outbox::NewMessage>> {
         let status = self.line.status(scope);
         let (now, asked) = (self.clock.now(), policy::argument(&inbound.text));
@@ -369,11 +391,14 @@ impl Intake {
             }
             policy::Command::Outbox => here.show(self.outbox.as_ref(), asked, now).await?,
             policy::Command::Resend => here.resend(self.outbox.as_ref(), asked, now).await?,
-            policy::Command::Help => Commands::help(),
+            policy::Command::Approve => self.approve_or_deny(row, inbound, answers::approve, came),
+            policy::Command::Deny => self.approve_or_deny(row, inbound, answers::deny, came),
+            policy::Command::Help => Commands::help(&self.directory.skills(scope.profile()).await),
             policy::Command::WhoAmI => Commands::who_am_i(inbound),
             policy::Command::Status => {
                 Commands::status(scope, &self.directory.about(scope.profile()), status)
             }
+            policy::Command::Context => Commands::context(self.line.fill(scope).await?.as_ref()),
             policy::Command::Stop if self.line.stop(scope) => return Ok(Vec::new()),
             policy::Command::Stop => "Nothing is running here.".to_owned(),
             policy::Command::New => {
@@ -388,7 +413,7 @@ impl Intake {
             self.outlet.as_ref(),
             scope,
             inbound,
-            id,
+            row.id,
             answer,
             self.clock.now(),
             self.ids.as_ref(),

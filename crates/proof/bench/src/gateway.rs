@@ -33,6 +33,8 @@ impl Home {
 
 pub(crate) struct Gateway {
     child: Child,
+    /// Where it listens.
+    pub(crate) address: SocketAddr,
     /// From the start of the process to its first answer.
     pub(crate) took: Duration,
 }
@@ -64,18 +66,35 @@ impl Gateway {
         anyhow::ensure!(answer.status == 200, "it is not healthy");
         Ok(Self {
             child,
+            address,
             took: began.elapsed(),
         })
     }
 
     /// Memory that is really there, in bytes.
     pub(crate) fn memory(&self) -> anyhow::Result<u64> {
+        self.status("VmRSS:")
+    }
+
+    /// The most that it was since [`Self::forget_peak`], in bytes.
+    pub(crate) fn peak(&self) -> anyhow::Result<u64> {
+        self.status("VmHWM:")
+    }
+
+    /// Begins to look for the peak anew (`proc(5)`, `clear_refs` 5).
+    pub(crate) fn forget_peak(&self) -> anyhow::Result<()> {
+        let pid = self.child.id().context("it has ended")?;
+        std::fs::write(format!("/proc/{pid}/clear_refs"), "5")
+            .context("the peak of memory can't be forgotten")
+    }
+
+    fn status(&self, what: &str) -> anyhow::Result<u64> {
         let pid = self.child.id().context("it has ended")?;
         let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
         let line = status
             .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))
-            .context("no VmRSS")?;
+            .find_map(|line| line.strip_prefix(what))
+            .with_context(|| format!("no {what}"))?;
         let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse()?;
         Ok(kilobytes * 1024)
     }

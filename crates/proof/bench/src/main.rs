@@ -3,6 +3,8 @@
 //! Use this room for numbers. It refuses to pass or fail anything: a timed test is a flaky test. Figures stand beside what
 //! they depend on (an fdatasync of the same disk, the model's own time), so that they can be compared between machines.
 //!
+//! `--quick` measures less, `--sandboxes` what sandboxes cost alone, `--api` what turns by the API cost alone.
+//!
 //! Start reading at [`main`].
 
 mod delivery;
@@ -10,6 +12,7 @@ mod gateway;
 mod machine;
 mod outbox;
 mod parser;
+mod programs;
 mod sandboxes;
 mod startup;
 mod table;
@@ -61,10 +64,22 @@ async fn main() -> anyhow::Result<()> {
     };
     let binary = binary()?;
     let mut table = Table::default();
+    if std::env::args().any(|argument| argument == "--sandboxes") {
+        sandboxes::measure(&mut table, &binary, rounds).await?;
+        println!("{table}");
+        return Ok(());
+    }
+    if std::env::args().any(|argument| argument == "--api") {
+        let disk = machine::fdatasync(&mut table)?;
+        programs::measure(&mut table, &binary, rounds, disk).await?;
+        println!("{table}");
+        return Ok(());
+    }
     machine::describe(&mut table, &binary)?;
     let disk = machine::fdatasync(&mut table)?;
     startup::measure(&mut table, &binary, rounds).await?;
     turns::measure(&mut table, &binary, rounds, disk).await?;
+    programs::measure(&mut table, &binary, rounds, disk).await?;
     outbox::measure(&mut table, quick)?;
     delivery::measure(&mut table, &binary, rounds).await?;
     sandboxes::measure(&mut table, &binary, rounds).await?;

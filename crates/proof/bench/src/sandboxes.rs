@@ -1,5 +1,7 @@
-//! What sandboxes cost: a command in a warm one beside the engine's own `exec`, the first command in a new one, and a file
-//! that is copied out beside `cat`.
+//! What sandboxes cost: a command in a warm one beside the engine's own `exec`, the first command in a new one, a file that is
+//! copied out beside `cat`, and a large one that is read through beside `sed` and `tail`.
+
+mod sshd;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,21 +11,35 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use sandbox::{
-    BlobStore, Driver, Exec, Exit, Limits, Network, Placement, SandboxPath, SandboxPort,
+    BlobStore, Driver, Exec, Exit, Limits, Network, Placement, Remote, SandboxPath, SandboxPort,
     SandboxSpec,
 };
 use sandbox_docker::DockerSandbox;
 use sandbox_folders::{Folders, HostPath};
 use sandbox_process::ProcessSandbox;
+use sandbox_ssh::SshSandbox;
 use testkit::clock::{CountingIds, ManualClock};
 use tokio::process::Command;
 use waybill::{Origin, ProfileId, ProfileScope, SessionId, SessionKey, TaskId, TurnId, TurnScope};
 
+use self::sshd::Sshd;
 use crate::Rounds;
 use crate::table::{Table, ms, quantile, spread};
 
 /// Of the install's name: it marks the containers of this bench.
 const INSTALL: &str = "tidings-bench";
+
+/// The file that is read: bytes, and how `read_file` goes through it (a first window, then larger ones).
+const TEXT: u64 = 100_000_000;
+const WINDOW: usize = 1 << 20;
+const FARTHER: usize = 16 << 20;
+/// A window at its end, in bytes: some 800 lines.
+const END: u64 = 64 << 10;
+/// Its lines are so long, and these are the last of them.
+const LINE: &str =
+    "a line of a log that an agent reads when a person asks what went wrong yesterday";
+const LAST: &str = "sed -n '1234400,1234560p' /workspace/lines.txt";
+const TAIL: &str = "tail -c 65536 /workspace/lines.txt";
 
 struct World {
     folder: tempfile::TempDir,
@@ -37,6 +53,7 @@ impl World {
     fn new(
         driver: Driver,
         image: &str,
+        remote: Option<Remote>,
         make: impl FnOnce(Folders) -> Arc<dyn SandboxPort>,
     ) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir()?;
@@ -57,7 +74,7 @@ impl World {
                 secret_env: BTreeMap::new(),
                 network: Network::None,
                 allow: Vec::new(),
-                remote: None,
+                remote,
                 limits: Limits::default(),
             },
             store,
@@ -112,7 +129,10 @@ impl World {
     async fn capture(&self, megabytes: u64) -> anyhow::Result<f64> {
         self.run(
             "work",
-            &format!("head -c {megabytes}000000 /dev/urandom > /workspace/big.bin"),
+            // What the disk still has to write of it is no part of the capture.
+            &format!(
+                "head -c {megabytes}000000 /dev/urandom > /workspace/big.bin && sync /workspace/big.bin"
+            ),
         )
         .await?;
         let blobs: &dyn BlobStore = self.store.blobs().context("a store for bytes")?;
@@ -122,6 +142,90 @@ impl World {
             .capture(&self.scope("work")?, &self.spec, &path, u64::MAX, blobs)
             .await?;
         Ok(megabytes as f64 / began.elapsed().as_secs_f64())
+    }
+
+    /// Makes the text that is read.
+    async fn write_text(&self) -> anyhow::Result<()> {
+        let made = format!("yes '{LINE}' | head -c {TEXT} > /workspace/lines.txt");
+        self.run("work", &made).await.map(drop)
+    }
+
+    /// Bytes from a place on; how many the file has.
+    async fn read(&self, place: u64, most: usize) -> anyhow::Result<(usize, u64)> {
+        let path = SandboxPath::parse("/workspace/lines.txt")?;
+        let (bytes, size) = self
+            .port
+            .read(&self.scope("work")?, &self.spec, &path, place, most)
+            .await?;
+        Ok((bytes.len(), size))
+    }
+
+    /// Goes through the text as `read_file` does that looks for its last lines.
+    async fn read_through(&self) -> anyhow::Result<Duration> {
+        let began = Instant::now();
+        let mut place = 0;
+        loop {
+            let most = if place == 0 { WINDOW } else { FARTHER };
+            let (length, size) = self.read(place, most).await?;
+            anyhow::ensure!(length > 0, "the text ended at {place}");
+            place += length as u64;
+            if place >= size {
+                return Ok(began.elapsed());
+            }
+        }
+    }
+
+    /// Reads its end alone.
+    async fn read_end(&self) -> anyhow::Result<Duration> {
+        let began = Instant::now();
+        let (length, _) = self.read(TEXT - END, WINDOW).await?;
+        anyhow::ensure!(length as u64 == END, "the end has {length} bytes");
+        Ok(began.elapsed())
+    }
+
+    /// Both, beside the tools that people take for it: `native` runs a shell's line there without us.
+    async fn reading(
+        &self,
+        table: &mut Table,
+        kind: &str,
+        native: impl AsyncFn(&str) -> anyhow::Result<Duration>,
+        rounds: Rounds,
+    ) -> anyhow::Result<()> {
+        self.write_text().await?;
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        let (mut ends, mut walled, mut bare) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..(rounds.turns / 20).max(5) {
+            ours.push(self.read_through().await?);
+            theirs.push(native(LAST).await?);
+        }
+        for _ in 0..rounds.turns / 10 {
+            ends.push(self.read_end().await?);
+            walled.push(self.run("work", TAIL).await?);
+            bare.push(native(TAIL).await?);
+        }
+        let ratio = |mine: &mut [Duration], theirs: &mut [Duration]| {
+            quantile(mine, 0.5).as_secs_f64() / quantile(theirs, 0.5).as_secs_f64()
+        };
+        let times = ratio(&mut ours, &mut theirs);
+        table.row(
+            format!("{kind}: `read_file` of the last lines of 100 MB"),
+            format!("{}, {times:.2} × `sed -n`", spread(&mut ours)),
+            format!(
+                "`sed -n` of the same lines there, without us: {}; target ≤ 2 ×",
+                ms(quantile(&mut theirs, 0.5))
+            ),
+        );
+        let times = ratio(&mut ends, &mut walled);
+        table.row(
+            format!("{kind}: the last 64 KB of it alone"),
+            format!("{}, {times:.2} × `tail -c`", spread(&mut ends)),
+            format!(
+                "`tail -c` as a command in the sandbox: {}, there without us: {}; target ≤ 2 × the first",
+                ms(quantile(&mut walled, 0.5)),
+                ms(quantile(&mut bare, 0.5))
+            ),
+        );
+        Ok(())
     }
 }
 
@@ -135,12 +239,19 @@ pub(crate) async fn measure(
         Ok(image) => docker(table, &image, rounds).await?,
         Err(error) => table.row("sandboxes in Docker", "not measured", format!("{error:#}")),
     }
-    process(table, binary, rounds).await
+    process(table, binary, rounds).await?;
+    match Sshd::start().await {
+        Ok(sshd) => ssh(table, &sshd, rounds).await,
+        Err(error) => {
+            table.row("sandboxes over SSH", "not measured", format!("{error:#}"));
+            Ok(())
+        }
+    }
 }
 
 async fn docker(table: &mut Table, image: &str, rounds: Rounds) -> anyhow::Result<()> {
     let mut driver = None;
-    let world = World::new(Driver::Docker, image, |folders| {
+    let world = World::new(Driver::Docker, image, None, |folders| {
         let docker = DockerSandbox::new(sandbox_docker::Options {
             install: INSTALL.to_owned(),
             socket: None,
@@ -200,6 +311,8 @@ async fn docker(table: &mut Table, image: &str, rounds: Rounds) -> anyhow::Resul
         ),
         format!("`docker exec … cat` to nowhere: {cat:.0} MB/s; target ≥ 60 %"),
     );
+    let native = async |line: &str| exec(&container, &["sh", "-c", line]).await;
+    world.reading(table, "Docker", native, rounds).await?;
     for row in driver.list().await? {
         driver.remove(&row.id).await?;
     }
@@ -227,7 +340,7 @@ async fn exec(container: &str, command: &[&str]) -> anyhow::Result<Duration> {
 
 async fn process(table: &mut Table, binary: &Path, rounds: Rounds) -> anyhow::Result<()> {
     let launcher = vec![binary.display().to_string(), "__sandbox".to_owned()];
-    let world = World::new(Driver::Process, "", |folders| {
+    let world = World::new(Driver::Process, "", None, |folders| {
         Arc::new(ProcessSandbox::new(sandbox_process::Options {
             launcher,
             folders,
@@ -248,25 +361,84 @@ async fn process(table: &mut Table, binary: &Path, rounds: Rounds) -> anyhow::Re
     table.row("processes: a command", spread(&mut ours), "");
     let megabytes = size(rounds);
     let captured = world.capture(megabytes).await?;
-    let file = world
+    let workspace = world
         .folder
         .path()
-        .join("profiles/work/sandboxes/profile.work/workspace/big.bin");
-    let began = Instant::now();
-    let status = Command::new("sh")
-        .args(["-c", "cat \"$1\" | cat >/dev/null", "sh"])
-        .arg(&file)
-        .status()
-        .await?;
-    anyhow::ensure!(status.success(), "cat failed");
-    let cat = megabytes as f64 / began.elapsed().as_secs_f64();
+        .join("profiles/work/sandboxes/profile.work/workspace");
+    // What `cat` moves when nobody keeps it, and what the disk takes when somebody does.
+    let cat = bare(&workspace, "cat /workspace/big.bin | cat > /dev/null").await?;
+    let kept = bare(
+        &workspace,
+        "cat /workspace/big.bin > /workspace/copy.bin && sync /workspace/copy.bin",
+    )
+    .await?;
+    let [cat, kept] = [cat, kept].map(|took| megabytes as f64 / took.as_secs_f64());
     table.row(
         format!("processes: capture of {megabytes} MB, hashed and durable"),
         format!(
             "{captured:.0} MB/s, {:.0} % of `cat`",
             captured / cat * 100.0
         ),
-        format!("`cat` through a pipe to nowhere: {cat:.0} MB/s; target ≥ 60 %"),
+        format!(
+            "`cat` through a pipe to nowhere: {cat:.0} MB/s, `cat` to a file and `sync`: {kept:.0} MB/s; target ≥ 60 %"
+        ),
     );
-    Ok(())
+    let native = async |line: &str| bare(&workspace, line).await;
+    world.reading(table, "processes", native, rounds).await
+}
+
+/// A shell's line on this machine without walls, its output thrown away.
+async fn bare(workspace: &Path, line: &str) -> anyhow::Result<Duration> {
+    let line = line.replace("/workspace", "\"$1\"");
+    let began = Instant::now();
+    let status = Command::new("sh")
+        .args(["-c", &line, "sh"])
+        .arg(workspace)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status()
+        .await?;
+    anyhow::ensure!(status.success(), "'{line}' failed");
+    Ok(began.elapsed())
+}
+
+async fn ssh(table: &mut Table, sshd: &Sshd, rounds: Rounds) -> anyhow::Result<()> {
+    let world = World::new(Driver::Ssh, "", Some(sshd.remote()?), |_folders| {
+        Arc::new(SshSandbox::new(sandbox_ssh::Options::default()))
+    })?;
+    if let Err(error) = world.run("work", "true").await {
+        table.row("sandboxes over SSH", "not measured", format!("{error:#}"));
+        return Ok(());
+    }
+    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..rounds.turns / 4 {
+        ours.push(world.run("work", "true").await?);
+        bare.push(sshd.run("true").await?);
+    }
+    let (mine, theirs) = (quantile(&mut ours, 0.5), quantile(&mut bare, 0.5));
+    table.row(
+        "SSH: a command in a sandbox, the connection stands",
+        format!(
+            "{}, {:.2} × `ssh`",
+            spread(&mut ours),
+            mine.as_secs_f64() / theirs.as_secs_f64()
+        ),
+        format!(
+            "`ssh` of the same over a standing connection, without walls: {}",
+            ms(theirs)
+        ),
+    );
+    let megabytes = size(rounds);
+    let captured = world.capture(megabytes).await?;
+    let cat = megabytes as f64 / sshd.run("cat /workspace/big.bin").await?.as_secs_f64();
+    table.row(
+        format!("SSH: capture of {megabytes} MB, hashed and durable"),
+        format!(
+            "{captured:.0} MB/s, {:.0} % of `cat`",
+            captured / cat * 100.0
+        ),
+        format!("`ssh … cat` to nowhere: {cat:.0} MB/s; target ≥ 60 %"),
+    );
+    let native = async |line: &str| sshd.run(line).await;
+    world.reading(table, "SSH", native, rounds).await
 }

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 
 /// Longest wait for anything. Long, since many tests may share few cores.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A request to be sent.
 #[derive(Debug, Clone)]
@@ -166,7 +166,8 @@ impl Ask {
     /// The answer is no stream of events.
     pub async fn listen(self, to: SocketAddr) -> anyhow::Result<EventStream> {
         let opening = async {
-            let (mut reader, write) = self.open(to).await?;
+            let (mut reader, mut write) = self.open(to).await?;
+            write.write_all(&self.body).await?;
             let (status, headers) = reader.head().await?;
             if status != 200
                 || !headers

@@ -45,7 +45,8 @@ fn title(content: &VisibleContent) -> String {
         }
         VisibleContent::Said { text, .. } => text,
         VisibleContent::Part {
-            op: Op::Text(body), ..
+            op: Op::Text(body) | Op::Question { body, .. },
+            ..
         } => body.text(),
         VisibleContent::Part {
             op: Op::File { artifact, .. },

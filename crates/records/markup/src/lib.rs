@@ -19,9 +19,11 @@ mod reasoning;
 mod rich;
 mod slice;
 mod split;
+mod unseen;
 
 pub use directive::{Directive, DirectiveParser, Flag, Flags, Parsed, Piece, Reading, parse};
 pub use html::to_html;
 pub use reasoning::ReasoningFilter;
 pub use rich::rich;
 pub use split::{split, split_markdown};
+pub use unseen::unseen;

@@ -1,6 +1,6 @@
 //! From words and artifacts to a frozen message.
 
-use chat::{Body, Descriptor, Op, Rendering, Shape, Way};
+use chat::{Body, Choice, Descriptor, Op, Rendering, Shape, Way};
 use sandbox::ArtifactRef;
 use serde::{Deserialize, Serialize};
 use waybill::{MessageId, Timestamp, Waybill};
@@ -114,11 +114,52 @@ pub fn compose(envelope: Envelope<'_>, draft: Draft) -> Option<NewMessage> {
     })
 }
 
+/// A question, before it takes a channel's form.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// Its name; opaque.
+    pub question: String,
+    /// The words, as markdown; they say how to answer where there are no buttons.
+    pub text: String,
+    /// The answers; empty: any words will do.
+    pub choices: Vec<Choice>,
+    /// When no answer counts any more. A question that did not arrive by then is not shown at all.
+    pub until: Timestamp,
+}
+
+/// Freezes a question; its answers stand under its last words. `None` if there is nothing to see.
+#[must_use]
+pub fn ask(envelope: Envelope<'_>, asked: Asked) -> Option<NewMessage> {
+    let Asked {
+        question,
+        text,
+        choices,
+        until,
+    } = asked;
+    let draft = Draft {
+        text,
+        ..Draft::default()
+    };
+    let mut message = compose(envelope, draft)?;
+    message.expires_at = message.expires_at.min(until);
+    let last = message.parts.last_mut()?;
+    if let Op::Text(body) = &last.op {
+        last.op = Op::Question {
+            body: body.clone(),
+            question,
+            choices,
+        };
+        last.way = Way::Direct;
+    }
+    Some(message)
+}
+
 /// What is long or heavy goes by a placeholder, where the channel has them: an answer that gets lost on the way back leaves an
 /// empty one then, and not a second copy. Voice notes can't take a placeholder's place.
 fn way(descriptor: &Descriptor, op: &Op, texts: usize) -> Way {
     let carried = descriptor.carrier.is_some_and(|rule| match op {
         Op::Text(_) => texts >= rule.text_parts,
+        Op::Question { .. } => false,
         Op::File {
             artifact, shape, ..
         } => *shape != Shape::Voice && artifact.blob.size >= rule.file_bytes,

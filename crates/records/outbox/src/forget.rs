@@ -13,6 +13,7 @@ pub fn forget(op: &Op) -> Op {
     match op {
         Op::Text(Body::Rich(_)) => Op::Text(Body::Rich(RichText::plain(String::new()))),
         Op::Text(Body::Markdown(_)) => Op::Text(Body::Markdown(String::new())),
+        Op::Question { body, .. } => forget(&Op::Text(body.clone())),
         Op::File {
             artifact,
             shape,

@@ -26,7 +26,7 @@ pub mod view;
 pub mod when;
 
 pub use act::{Acted, Verb};
-pub use compose::{Attachment, Draft, Envelope, compose};
+pub use compose::{Asked, Attachment, Draft, Envelope, ask, compose};
 pub use decide::{Channel, Decision, Event, Gate, OtherForm, Repeat, Standing, decide};
 pub use forget::forget;
 pub use message::{

@@ -61,7 +61,7 @@ pub fn gather(gathered: &Gathered, like: &Op) -> Op {
     let text = shown.join("\n\n");
     match like {
         Op::Text(Body::Markdown(_)) => Op::Text(Body::Markdown(text)),
-        Op::Text(Body::Rich(_)) | Op::File { .. } => {
+        Op::Text(Body::Rich(_)) | Op::Question { .. } | Op::File { .. } => {
             let rich = markup::rich(&text);
             // Formatting may take more room than its marks did.
             let fits = LONGEST.fits(&rich.text);
@@ -100,7 +100,7 @@ pub fn undelivered(op: &Op, reason: &str) -> String {
         Op::File { artifact, .. } => {
             format!("⚠ {} could not be delivered: {reason}", artifact.name)
         }
-        Op::Text(body) => format!(
+        Op::Text(body) | Op::Question { body, .. } => format!(
             "⚠ A message could not be delivered: {reason}. It began: “{}”",
             beginning(body)
         ),
@@ -110,7 +110,7 @@ pub fn undelivered(op: &Op, reason: &str) -> String {
 fn name(op: &Op) -> String {
     match op {
         Op::File { artifact, .. } => artifact.name.clone(),
-        Op::Text(body) => format!("The message “{}”", beginning(body)),
+        Op::Text(body) | Op::Question { body, .. } => format!("The message “{}”", beginning(body)),
     }
 }
 
@@ -176,7 +176,7 @@ pub fn undelivered_to(
                 body.text()
             )
         }
-        Op::Text(_) | Op::File { .. } => {
+        Op::Text(_) | Op::Question { .. } | Op::File { .. } => {
             format!("{} (to {chat}{too})", undelivered(op, reason))
         }
     }

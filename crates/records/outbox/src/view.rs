@@ -200,7 +200,7 @@ impl<'a> PartView<'a> {
     #[must_use]
     pub fn of(part: &'a PartRow) -> Self {
         let text = match &part.op {
-            Op::Text(body) => Some(body.text()),
+            Op::Text(body) | Op::Question { body, .. } => Some(body.text()),
             Op::File { caption, .. } => caption.as_ref().map(Body::text),
         };
         Self {

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use chat::{Inbound, InboundKind, Place, SenderId};
 use waybill::{ChatKey, ProfileId};
 
+use crate::CommandSpec;
+
 /// What the owner said about an account.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rules {
@@ -16,9 +18,30 @@ pub struct Rules {
     pub groups: BTreeSet<String>,
     /// Whether in groups only what is meant for us is answered.
     pub require_mention: bool,
+    /// What a word with a slash in front is.
+    pub slash: Slash,
+}
+
+/// What a word with a slash in front is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Slash {
+    /// A command, if it is one's name.
+    #[default]
+    Command,
+    /// A word like any other: a program passes on what people wrote, and none of them may steer the gateway.
+    Word,
 }
 
 impl Rules {
+    /// The command that a message is, if it is one on this account.
+    #[must_use]
+    pub fn command(&self, text: &str) -> Option<&'static CommandSpec> {
+        match self.slash {
+            Slash::Command => crate::find(text),
+            Slash::Word => None,
+        }
+    }
+
     /// Whoever speaks as the chat itself has its id, and had its former ones.
     fn knows(&self, event: &Inbound, former: &[ChatKey]) -> bool {
         let known = |id: &SenderId| self.owner.contains(id) || self.allow.contains(id);
@@ -68,6 +91,8 @@ pub fn admit(
         }
         InboundKind::Edit => {}
         InboundKind::Moved { .. } => return ignore("nobody's words"),
+        // Its question knows who may answer.
+        InboundKind::Tap { .. } => return ignore("a tap is no message"),
     }
     if !rules.knows(event, former) {
         return ignore("the sender is not on the account's list");
@@ -113,6 +138,7 @@ mod tests {
             files: Vec::<InboundFile>::new(),
             quoted: None,
             forwarded_from: None,
+            preface: None,
             at: Timestamp::UNIX_EPOCH,
         }
     }
@@ -123,6 +149,7 @@ mod tests {
             allow: [SenderId::new("2")].into(),
             groups: ["-100".to_owned()].into(),
             require_mention: true,
+            slash: Slash::Command,
         }
     }
 
@@ -190,6 +217,16 @@ mod tests {
         let with = |former: &[ChatKey]| admit(&rules(), former, Some(&work), &moved);
         assert_eq!(with(&[old]), Verdict::Admit(work.clone()));
         assert!(matches!(with(&[]), Verdict::Ignore(_)));
+    }
+
+    #[test]
+    fn what_a_program_passes_on_is_never_a_command() {
+        let programs = Rules {
+            slash: Slash::Word,
+            ..rules()
+        };
+        assert!(rules().command("/new").is_some());
+        assert!(programs.command("/new").is_none());
     }
 
     #[test]

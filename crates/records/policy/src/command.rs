@@ -33,12 +33,18 @@ pub enum Command {
     Stop,
     /// Tells what is going on.
     Status,
+    /// Tells what fills the model's window.
+    Context,
     /// Tells who the sender is.
     WhoAmI,
     /// Lists what did not arrive in this chat, or tells one parcel's life.
     Outbox,
     /// Sends a parcel of this chat again.
     Resend,
+    /// Says yes to what the agent asks for.
+    Approve,
+    /// Says no.
+    Deny,
 }
 
 /// A row of the table.
@@ -99,6 +105,15 @@ pub const COMMANDS: &[CommandSpec] = &[
         help: "profile, model and what is running",
     },
     CommandSpec {
+        command: Command::Context,
+        name: "context",
+        aliases: &[],
+        meanwhile: While::Now,
+        who: Who::Anyone,
+        argument: "",
+        help: "what fills the model's window here",
+    },
+    CommandSpec {
         command: Command::WhoAmI,
         name: "whoami",
         aliases: &["id"],
@@ -124,6 +139,24 @@ pub const COMMANDS: &[CommandSpec] = &[
         who: Who::ChatsOwner,
         argument: "ID",
         help: "send a parcel of this chat again",
+    },
+    CommandSpec {
+        command: Command::Approve,
+        name: "approve",
+        aliases: &[],
+        meanwhile: While::Now,
+        who: Who::Anyone,
+        argument: "[ID] [conversation]",
+        help: "say yes to what I ask for; with `conversation`, to all of that kind in this conversation",
+    },
+    CommandSpec {
+        command: Command::Deny,
+        name: "deny",
+        aliases: &[],
+        meanwhile: While::Now,
+        who: Who::Anyone,
+        argument: "[ID] [REASON]",
+        help: "say no to what I ask for",
     },
 ];
 

@@ -11,26 +11,45 @@
 //!
 //! Start reading at [`TurnCommit`], then [`SessionStore`].
 
+mod api;
+mod asked;
+mod contact;
+mod elsewhere;
+mod fill;
 mod history;
 mod inbox;
 mod last_words;
+mod ledger;
 mod line;
+mod plan;
+mod recall;
 mod retention;
 mod store;
 mod turn;
 mod visible;
+pub mod window;
 
+pub use api::{AnswerPart, AnswerStore, KeyedRequest, Known, Progress, TurnAnswer};
+pub use asked::{Answer, Answered, Answering, Lasting};
+pub use contact::{Contact, ContactStore};
+pub use elsewhere::Elsewhere;
+pub use fill::Fill;
 pub use history::{Entry, wire_messages};
 pub use inbox::{
     Admission, Amended, Heard, InboxId, InboxRow, InboxState, MOST_TAKES, NewEvent, PutAside, Take,
     TakenIn,
 };
 pub use last_words::LastWords;
+pub use ledger::{Day, Ledger, LedgerRow, Total};
 pub use line::{Admitted, Busy, Came, LineStatus, Turn, TurnLine};
 pub use outbox::StoreError;
+pub use plan::{PlanStep, PlanStore, StepState};
+pub use recall::{Passage, Recall, RecallError, Recalled, Said, Within};
 pub use retention::{Chore, Collected, Cutoffs, RetentionStore, Shrunk, Step};
 pub use store::{InboxStore, SessionStore};
-pub use turn::{DOUBTED, NotAttached, Promised, TurnCommit, TurnEnd, TurnRecord, TurnStart};
+pub use turn::{
+    Asker, DOUBTED, NotAttached, Promised, Spent, TurnCommit, TurnEnd, TurnRecord, TurnStart,
+};
 pub use visible::{
     ConversationRow, NewVisible, Visible, VisibleAuthor, VisibleContent, VisibleLog,
 };

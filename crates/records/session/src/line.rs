@@ -1,9 +1,10 @@
 //! Where admitted messages go: the line of turns of each conversation, as the rest of the house sees it.
 
+use async_trait::async_trait;
 use chat::Inbound;
 use waybill::{SessionKey, SessionScope};
 
-use crate::{Heard, InboxId, InboxRow};
+use crate::{Answered, Answering, Fill, Heard, InboxId, InboxRow, StoreError};
 
 /// What a message does while a turn of its conversation runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -91,7 +92,8 @@ pub enum Turn {
     Waits,
 }
 
-/// The lines of turns. Nothing here waits.
+/// The lines of turns. Nothing here waits, but for [`Self::fill`].
+#[async_trait]
 pub trait TurnLine: Send + Sync {
     /// Puts a message at the end of its conversation's line, and says where that is.
     fn enqueue(&self, admitted: Admitted) -> Turn;
@@ -102,6 +104,15 @@ pub trait TurnLine: Send + Sync {
     /// What the line is doing.
     fn status(&self, scope: &SessionScope) -> LineStatus;
 
+    /// Gives an answer to the question that it is for. A question takes one answer, of one whom it asks.
+    fn answer(&self, answering: Answering) -> Answered;
+
     /// Everything that an earlier run left is in line now. What may have ended that run is not begun before.
     fn caught_up(&self);
+
+    /// What fills a conversation's window; `None` if its profile is not configured.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the conversation can't be read.
+    async fn fill(&self, scope: &SessionScope) -> Result<Option<Fill>, StoreError>;
 }

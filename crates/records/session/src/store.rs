@@ -9,6 +9,7 @@ use waybill::{
     TurnScope,
 };
 
+use crate::window::Compaction;
 use crate::{
     Admission, Amended, Entry, Heard, InboxId, InboxRow, NewEvent, Promised, PutAside, StoreError,
     Take, TakenIn, TurnCommit, TurnRecord, TurnStart,
@@ -117,7 +118,15 @@ pub trait SessionStore: Send + Sync {
         now: Timestamp,
     ) -> Result<(), StoreError>;
 
-    /// The transcript of one stretch, in order.
+    /// A summary stands for the older part of a running turn's conversation from now on. The turn is the only one that writes there.
+    async fn compact(
+        &self,
+        scope: &TurnScope,
+        compaction: Compaction,
+        now: Timestamp,
+    ) -> Result<(), StoreError>;
+
+    /// The transcript of one stretch, in order; a summary comes first where one stands for what was before.
     async fn transcript(&self, session: SessionId) -> Result<Vec<Entry>, StoreError>;
 
     /// Ends a turn. Returns what was claimed at birth (see [`outbox::OutboxStore::enqueue`]).

@@ -1,6 +1,6 @@
 //! The life of a turn.
 
-use model::{Message, Usage};
+use model::{Cost, Message, Price, Usage};
 use outbox::{Attachment, NewMessage};
 use serde::{Deserialize, Serialize};
 use waybill::{Timestamp, TurnScope};
@@ -42,6 +42,73 @@ pub struct Promised {
     pub notes: Vec<String>,
     /// Tokens used.
     pub usage: Usage,
+    /// What each model was used for, in the order in which they were first asked.
+    #[serde(default)]
+    pub spent: Vec<Spent>,
+    /// What it has read.
+    #[serde(default)]
+    pub labels: policy::Labels,
+    /// Whose messages it answers, in the order in which they came.
+    #[serde(default)]
+    pub askers: Vec<Asker>,
+    /// Messages to other chats of the profile.
+    #[serde(default)]
+    pub elsewhere: Vec<crate::Elsewhere>,
+}
+
+/// Somebody whose message a turn answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asker {
+    /// Who.
+    pub sender: chat::Sender,
+    /// In what kind of place.
+    pub place: chat::Place,
+}
+
+/// What one model was used for in a turn: its steps, and whatever else was asked on the turn's behalf.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spent {
+    /// [`model::ModelPort::name`].
+    pub route: String,
+    /// Calls that it answered.
+    pub calls: u32,
+    /// Of those, ones of which nobody knows what they cost: no price is known, or it did not say how many tokens.
+    #[serde(default)]
+    pub unpriced: u32,
+    /// Tokens, by its own count.
+    pub usage: Usage,
+    /// What the others cost; `None` where nothing is known of any. That is said, and never taken for nothing.
+    pub cost: Option<Cost>,
+}
+
+impl Spent {
+    /// Counts a call that was answered.
+    pub fn count(spent: &mut Vec<Self>, route: &str, usage: Option<Usage>, price: Option<Price>) {
+        let cost = usage.zip(price).map(|(usage, price)| price.of(usage));
+        let call = Self {
+            route: route.to_owned(),
+            calls: 1,
+            unpriced: cost.is_none().into(),
+            usage: usage.unwrap_or_default(),
+            cost,
+        };
+        Self::add(spent, call);
+    }
+
+    /// Adds what was spent on the turn's behalf elsewhere.
+    pub fn add(spent: &mut Vec<Self>, other: Self) {
+        let Some(own) = spent.iter_mut().find(|own| own.route == other.route) else {
+            spent.push(other);
+            return;
+        };
+        own.calls = own.calls.saturating_add(other.calls);
+        own.unpriced = own.unpriced.saturating_add(other.unpriced);
+        own.usage += other.usage;
+        own.cost = match (own.cost, other.cost) {
+            (Some(own), Some(other)) => Some([own, other].into_iter().sum()),
+            (own, other) => own.or(other),
+        };
+    }
 }
 
 /// How a turn ended. Closed.
@@ -54,6 +121,16 @@ pub enum TurnEnd {
     Interrupted,
     /// It reached its limit of steps.
     StepsExhausted,
+    /// The money for it was used up.
+    BudgetExhausted {
+        /// Which limit, as the person was told.
+        reason: String,
+    },
+    /// A guard stopped it: it went round in circles, or wanted what nobody allowed.
+    Halted {
+        /// Why, as the person was told.
+        reason: String,
+    },
     /// It failed.
     Failed {
         /// Why, as the person was told.
@@ -69,6 +146,8 @@ impl TurnEnd {
             Self::Answered => "answered",
             Self::Interrupted => "interrupted",
             Self::StepsExhausted => "steps_exhausted",
+            Self::BudgetExhausted { .. } => "budget_exhausted",
+            Self::Halted { .. } => "halted",
             Self::Failed { .. } => "failed",
         }
     }
@@ -81,6 +160,8 @@ pub struct TurnStart {
     pub scope: TurnScope,
     /// The events that it answers, as it read them.
     pub inbox: Vec<Heard>,
+    /// What was said before, where a program keeps the conversation itself; comes before the message.
+    pub before: Vec<Message>,
     /// The person's message, as the model will see it.
     pub message: Message,
     /// What is promised before the model said a word: lines about files that did not reach it.
@@ -103,6 +184,8 @@ pub struct TurnCommit {
     pub outgoing: Vec<NewMessage>,
     /// Tokens used in the whole turn.
     pub usage: Usage,
+    /// The same, by model.
+    pub spent: Vec<Spent>,
     /// When.
     pub at: Timestamp,
 }

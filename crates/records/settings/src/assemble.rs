@@ -1,11 +1,14 @@
 //! From checked values to typed settings: what needs more than one value to be judged.
 
 mod channels;
+mod money;
 mod outward;
 mod profiles;
 mod providers;
 mod retention;
 mod routes;
+mod servers;
+mod web;
 
 use std::collections::BTreeSet;
 
@@ -25,6 +28,8 @@ struct Assembly<'a, 'text> {
     providers: BTreeSet<String>,
     profiles: BTreeSet<String>,
     channels: BTreeSet<String>,
+    /// Models with a price, as `PROVIDER/MODEL`.
+    priced: BTreeSet<String>,
 }
 
 impl Assembly<'_, '_> {
@@ -35,6 +40,26 @@ impl Assembly<'_, '_> {
 
     fn fatal(&mut self, section: &Section, at: usize, message: String) {
         self.findings.add(section, at, Weight::Fatal, message);
+    }
+
+    /// Fetches a secret of one line without which something goes on in a plainer way; `without` says how.
+    fn secret_if_there(
+        &mut self,
+        section: &Section,
+        path: &str,
+        node: &Node,
+        without: &str,
+    ) -> Option<(Reference, Secret)> {
+        let reference = Reference::parse(node.text()?, "NAME").ok()?;
+        match reference.resolve(SecretLines::One, self.home, self.environment) {
+            Ok(secret) => Some((reference, secret)),
+            Err(reason) => {
+                let message = format!("{path}: {reason}; {without}");
+                self.findings
+                    .add(section, node.at, Weight::Warning, message);
+                None
+            }
+        }
     }
 
     /// Fetches the secret of one line that a value refers to.
@@ -79,8 +104,10 @@ pub(crate) fn assemble(
         providers: names("providers"),
         profiles: names("profiles"),
         channels: names("channels"),
+        priced: BTreeSet::new(),
     };
     let providers = assembly.all_providers(root);
+    assembly.priced = money::priced(&providers);
     let profiles = assembly.all_profiles(root);
     let channels = assembly.all_channels(root);
     let routes = assembly.all_routes(root);

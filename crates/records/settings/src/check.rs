@@ -282,10 +282,10 @@ fn scalar_value(
             .filter(|number| (least..=most).contains(&number))
             .map(Value::Integer)
             .ok_or_else(|| Refused::Value(format!("must be from {least} to {most}"))),
-        (Kind::Number { most }, DeValue::Integer(_) | DeValue::Float(_)) => number(raw)
-            .filter(|number| *number > 0.0 && number <= most)
+        (Kind::Number { floor, most }, DeValue::Integer(_) | DeValue::Float(_)) => number(raw)
+            .filter(|number| floor.admits(*number) && number <= most)
             .map(Value::Number)
-            .ok_or_else(|| Refused::Value(format!("must be more than 0 and at most {most}"))),
+            .ok_or_else(|| Refused::Value(format!("must be {}", floor.range(*most)))),
         (Kind::Size { least, most }, DeValue::Integer(_) | DeValue::String(_)) => {
             let bytes = raw
                 .as_integer()
@@ -331,6 +331,10 @@ fn scalar_value(
 fn example(path: &str) -> String {
     if path.ends_with("secret_env") {
         return "NAME".to_owned();
+    }
+    // Several of them: the second is as good an example as any.
+    if let Some(one) = path.strip_suffix("api_keys") {
+        return format!("{}_2", example(&format!("{one}api_key")));
     }
     path.split('.')
         .skip(1)

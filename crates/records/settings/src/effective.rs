@@ -121,6 +121,10 @@ fn complete(keys: &'static [Key], own: &Table, above: &[&Table]) -> Table {
                 complete(keys, inner, &inner_above),
                 own.node(key.name),
             )),
+            Kind::Map {
+                of: Kind::Table(keys),
+                ..
+            } => Some(wrap(tables(keys, inner, &inner_above), own.node(key.name))),
             Kind::Map { .. } => Some(wrap(union(inner, &inner_above), own.node(key.name))),
             Kind::Text(_)
             | Kind::Choice(_)
@@ -171,6 +175,27 @@ fn completed_list(kind: &Kind, node: Node) -> Node {
             ..node
         },
         _ => node,
+    }
+}
+
+/// Every table that is named here or above, each merged key by key.
+fn tables(keys: &'static [Key], own: &Table, above: &[&Table]) -> Table {
+    let nothing = Table::default();
+    let mut entries = BTreeMap::new();
+    let written = own.entries.iter().map(|(name, node)| (name, node.clone()));
+    let further = above.iter().flat_map(|table| &table.entries);
+    for (name, node) in written.chain(further.map(|(name, node)| (name, inherited(node)))) {
+        if entries.contains_key(name) {
+            continue;
+        }
+        let inner_above: Vec<&Table> = above.iter().filter_map(|table| table.table(name)).collect();
+        let inner = own.table(name).unwrap_or(&nothing);
+        let value = Value::Table(complete(keys, inner, &inner_above));
+        entries.insert(name.clone(), Node { value, ..node });
+    }
+    Table {
+        entries,
+        at: own.at,
     }
 }
 

@@ -1,9 +1,14 @@
 //! Every key of `tidings.toml`, once.
 
+mod profile;
+mod provider;
+
+use profile::PROFILE;
+use provider::PROVIDER;
+
 use crate::rule;
 use crate::rule::IdRule;
-use crate::settings::{Api, Busy, DriverChoice, WhenUnknown};
-
+use crate::settings::{Busy, WhenUnknown};
 use crate::shape::{Key, Kind, Preset};
 
 /// The top level of the file.
@@ -48,7 +53,7 @@ pub(crate) const ROOT: &[Key] = &[
             name: rule::account_name,
             word: "ACCOUNT",
         },
-        "Accounts on chat services, by a name of your choice (not `web`, `local` or `origin`, which are taken).",
+        "Accounts on chat services, by a name of your choice (not `web`, `api`, `local` or `origin`, which are taken).",
     ),
     Key::new(
         "routes",
@@ -125,223 +130,6 @@ const RETENTION: &[Key] = &[
         "Transcripts and web chats in which nothing happened since. 0 is for ever.",
     )
     .or(Preset::Integer(0)),
-];
-
-const PROVIDER: &[Key] = &[
-    Key::new(
-        "api",
-        Kind::Choice(Api::NAMES),
-        "Which protocol the provider speaks; docs/models.md says which to choose.",
-    )
-    .required(),
-    Key::new(
-        "base_url",
-        Kind::Text(rule::url),
-        "Where its API begins, without a password or a query.",
-    )
-    .required(),
-    Key::new(
-        "api_key",
-        Kind::Reference,
-        "Where the key is kept. Leave it out if the provider needs none.",
-    ),
-    Key::new(
-        "context_tokens",
-        Kind::Integer {
-            least: 4_096,
-            most: 2_000_000,
-        },
-        "With `api = \"ollama\"`: the window that the server is told to keep, 32768 if this is left out. More needs more memory.",
-    ),
-];
-
-const PROFILE: &[Key] = &[
-    Key::new(
-        "model",
-        Kind::Text(rule::model),
-        "`PROVIDER/MODEL` with a provider of this file, `demo` (works without a key), or `auto`.",
-    )
-    .or(Preset::Text("auto")),
-    Key::new(
-        "fallback",
-        Kind::List(&Kind::Text(rule::model)),
-        "Models to ask when the first one fails.",
-    )
-    .or(Preset::EmptyList)
-    .not_yet("only 'model' is asked"),
-    Key::new(
-        "soul",
-        Kind::Text(rule::file_name),
-        "The persona's file in the profile's folder. Without it, `SOUL.md` is used if it is there.",
-    ),
-    Key::new(
-        "sandbox",
-        Kind::Table(SANDBOX),
-        "Where the agent's commands run.",
-    ),
-    Key::new("limits", Kind::Table(LIMITS), "Bounds of one turn."),
-];
-
-const SANDBOX: &[Key] = &[
-    Key::new(
-        "driver",
-        Kind::Choice(DriverChoice::NAMES),
-        "`auto` takes docker if its daemon answers, else process. `ssh` is another machine, named in `sandbox.ssh`. `host` has no walls at all.",
-    )
-    .or(Preset::Text("auto")),
-    Key::new("image", Kind::Text(rule::image), "The container's image.")
-        .or(Preset::Text("debian:bookworm-slim")),
-    Key::new(
-        "scope",
-        Kind::Choice(&["profile", "session"]),
-        "One sandbox for the whole profile, or one for each conversation.",
-    )
-    .or(Preset::Text("profile")),
-    Key::new(
-        "network",
-        Kind::Choice(&["none", "bridge"]),
-        "Whether commands reach the network.",
-    )
-    .or(Preset::Text("none")),
-    Key::new(
-        "allow",
-        Kind::List(&Kind::Text(rule::destination)),
-        "What commands may reach all the same where the network is `none`: `HOST:PORT`, or `*.HOST:PORT` for whatever is below a name. They reach it through the gateway's proxy.",
-    )
-    .or(Preset::EmptyList),
-    Key::new(
-        "ssh",
-        Kind::Table(SSH),
-        "The machine of the driver `ssh`.",
-    ),
-    Key::new(
-        "mounts",
-        Kind::List(&Kind::Table(MOUNT)),
-        "Folders of this machine that the sandbox sees. Never the home of Tidings, a part of it, or a folder around it.",
-    )
-    .or(Preset::EmptyList),
-    Key::new(
-        "memory",
-        Kind::Size { least: 16 << 20, most: 1 << 50 },
-        "Memory: bytes, or a text such as `512m` or `2g`.",
-    )
-    .or(Preset::Integer(2 << 30)),
-    Key::new("cpus", Kind::Number { most: 1024.0 }, "Processor cores.").or(Preset::Number(1.0)),
-    Key::new(
-        "pids",
-        Kind::Integer { least: 8, most: 1 << 22 },
-        "Processes and threads.",
-    )
-    .or(Preset::Integer(256)),
-    Key::new(
-        "command_seconds",
-        Kind::Integer { least: 1, most: 86_400 },
-        "Longest run of one command.",
-    )
-    .or(Preset::Integer(180)),
-    Key::new(
-        "idle_seconds",
-        Kind::Integer { least: 1, most: 31_536_000 },
-        "Unused for this long, a sandbox may be stopped.",
-    )
-    .or(Preset::Integer(3600)),
-    Key::new(
-        "env",
-        Kind::Map { of: &Kind::Text(rule::env_value), name: rule::env_name, word: "VARIABLE" },
-        "Environment of every command.",
-    ),
-    Key::new(
-        "secret_env",
-        Kind::List(&Kind::Reference),
-        "Secrets that every command sees as variables of the same name.",
-    )
-    .or(Preset::EmptyList),
-];
-
-const SSH: &[Key] = &[
-    Key::new(
-        "host",
-        Kind::Text(rule::ssh_host),
-        "Name or address of the machine. Needed where `driver` is `ssh`.",
-    ),
-    Key::new(
-        "port",
-        Kind::Integer {
-            least: 1,
-            most: 65_535,
-        },
-        "Its port.",
-    )
-    .or(Preset::Integer(22)),
-    Key::new(
-        "user",
-        Kind::Text(rule::ssh_user),
-        "The account there: what it may do, commands may do. Needed where `driver` is `ssh`.",
-    ),
-    Key::new(
-        "key",
-        Kind::Reference,
-        "Where the private key is kept, in OpenSSH's format and without a passphrase. Needed where `driver` is `ssh`.",
-    ),
-    Key::new(
-        "host_key",
-        Kind::Text(rule::ssh_host_key),
-        "The machine's public key, `ssh-ed25519 AAAA…` or `SHA256:…`; `ssh-keyscan HOST` shows it. Another one is refused. Needed where `driver` is `ssh`.",
-    ),
-    Key::new(
-        "folder",
-        Kind::Text(rule::ssh_folder),
-        "The folder of the sandboxes there, below the account's home unless absolute.",
-    )
-    .or(Preset::Text("tidings")),
-];
-
-const MOUNT: &[Key] = &[
-    Key::new(
-        "host",
-        Kind::Text(rule::mount_host),
-        "The folder or file on this machine, absolute.",
-    )
-    .required(),
-    Key::new(
-        "at",
-        Kind::Text(rule::mount_at),
-        "Where the sandbox sees it, absolute.",
-    )
-    .required(),
-    Key::new(
-        "mode",
-        Kind::Choice(&["ro", "rw", "secret"]),
-        "Read only, read and write, or read only and never sent by name.",
-    )
-    .or(Preset::Text("ro")),
-];
-
-const LIMITS: &[Key] = &[
-    Key::new(
-        "turn_steps",
-        Kind::Integer {
-            least: 1,
-            most: 10_000,
-        },
-        "How often a turn may ask the model.",
-    )
-    .or(Preset::Integer(60)),
-    Key::new(
-        "usd_per_day",
-        Kind::Number { most: 1_000_000.0 },
-        "How much the profile may spend in a day.",
-    )
-    .not_yet("nothing is counted against it"),
-    Key::new(
-        "attachment_bytes",
-        Kind::Size {
-            least: 1,
-            most: 4 << 30,
-        },
-        "Largest file that is taken in or sent: bytes, or a text such as `50m`.",
-    )
-    .or(Preset::Integer(52_428_800)),
 ];
 
 const CHANNEL: &[Key] = &[

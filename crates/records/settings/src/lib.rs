@@ -40,8 +40,9 @@ pub use problem::{Problem, Section, Weight};
 pub use rule::listen_address;
 pub use schema::{reference, schema};
 pub use settings::{
-    Access, Api, Busy, Channel, ChannelKind, DriverChoice, GatewaySettings, Groups, Guest,
-    ModelChoice, Profile, Provider, Retention, Route, SandboxSettings, Settings, TurnLimits,
-    WhenUnknown,
+    Access, Api, Approval, Approvals, Busy, Channel, ChannelKind, DriverChoice, GatewaySettings,
+    Groups, Guest, McpServer, McpTransport, ModelChoice, ModelSettings, Profile, Provider,
+    Reasoning, Retention, Route, SandboxSettings, SearchKind, Settings, TurnLimits, WebSearch,
+    WebSettings, WhenUnknown,
 };
 pub use tree::Source;

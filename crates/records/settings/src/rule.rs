@@ -14,7 +14,7 @@ use crate::shape::Context;
 pub(crate) type Rule = fn(&str, &Context) -> Result<(), String>;
 
 /// Account names that mean something else where a destination is written.
-const TAKEN: [&str; 3] = ["web", "local", "origin"];
+const TAKEN: [&str; 4] = ["web", "api", "local", "origin"];
 
 /// Longest free text in bytes.
 const LONGEST: usize = 4096;
@@ -94,6 +94,57 @@ pub(crate) fn provider_name(text: &str, _: &Context) -> Result<(), String> {
     let good = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_' | '.');
     if text.is_empty() || text.len() > 64 || !text.chars().all(good) {
         Err("is no provider's name: 1 to 64 letters, digits, '-', '_' and '.'".to_owned())
+    } else {
+        Ok(())
+    }
+}
+
+/// The provider's own name for a model: what stands after the first slash of `PROVIDER/MODEL`.
+pub(crate) fn model_name(text: &str, _: &Context) -> Result<(), String> {
+    unspaced(text).map_err(|wrong| format!("is no model's name: it {wrong}"))
+}
+
+/// The name of a server stands before the names of its tools, which have room for 64 signs in all.
+pub(crate) fn server_name(text: &str, _: &Context) -> Result<(), String> {
+    let good = |sign: char| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_');
+    if text.is_empty() || text.len() > 24 || !text.chars().all(good) {
+        Err("is no server's name: 1 to 24 letters, digits, '-' and '_'".to_owned())
+    } else {
+        Ok(())
+    }
+}
+
+pub(crate) fn tool_name(text: &str, _: &Context) -> Result<(), String> {
+    plain(text)
+}
+
+/// A program, or an argument of one, which may be empty.
+pub(crate) fn argument(text: &str, _: &Context) -> Result<(), String> {
+    if text.len() > LONGEST {
+        Err(format!("is longer than {LONGEST} bytes"))
+    } else if text.contains('\0') {
+        Err("holds a NUL character".to_owned())
+    } else {
+        Ok(())
+    }
+}
+
+/// RFC 9110, 5.6.2: a token. What the transport writes itself is not the owner's to write.
+pub(crate) fn header_name(text: &str, _: &Context) -> Result<(), String> {
+    const OURS: [&str; 7] = [
+        "host",
+        "content-length",
+        "content-type",
+        "transfer-encoding",
+        "connection",
+        "accept",
+        "mcp-session-id",
+    ];
+    let good = |sign: char| sign.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(sign);
+    if text.is_empty() || text.len() > 128 || !text.chars().all(good) {
+        Err("is no header's name".to_owned())
+    } else if OURS.contains(&text.to_ascii_lowercase().as_str()) {
+        Err("is a header that the gateway writes itself".to_owned())
     } else {
         Ok(())
     }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::keys::ROOT;
 use crate::rule::IdRule;
-use crate::shape::{Key, Kind, Preset};
+use crate::shape::{Floor, Key, Kind, Preset};
 
 /// The JSON Schema (2020-12) of `tidings.toml`. `docs/tidings.schema.json` keeps it, pretty-printed with a line end.
 #[must_use]
@@ -72,9 +72,14 @@ fn kind(kind: &Kind) -> Value {
         Kind::Integer { least, most } => {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }
-        Kind::Number { most } => {
-            json!({ "type": "number", "exclusiveMinimum": 0, "maximum": most })
-        }
+        Kind::Number {
+            floor: Floor::AboveZero,
+            most,
+        } => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": most }),
+        Kind::Number {
+            floor: Floor::Zero,
+            most,
+        } => json!({ "type": "number", "minimum": 0, "maximum": most }),
         Kind::Size { least, most } => json!({ "anyOf": [
             { "type": "integer", "minimum": least, "maximum": most },
             { "type": "string", "pattern": "^ *[0-9]+ *([kKmMgGtT]([iI]?[bB])?|[bB])? *$" },
@@ -165,6 +170,14 @@ fn rows(text: &mut String, prefix: &str, keys: &[Key]) {
                 row(text, &path, key);
                 rows(text, &format!("{path}[]."), inner);
             }
+            Kind::Map {
+                of: Kind::Table(inner),
+                word,
+                ..
+            } => {
+                row(text, &path, key);
+                rows(text, &format!("{path}.{word}."), inner);
+            }
             Kind::Text(_)
             | Kind::Choice(_)
             | Kind::Flag
@@ -216,13 +229,23 @@ fn value_words(kind: &Kind) -> String {
             .join(", "),
         Kind::Flag => "`true`, `false`".to_owned(),
         Kind::Integer { least, most } => format!("{least} to {most}"),
-        Kind::Number { most } => format!("more than 0, at most {most}"),
+        Kind::Number {
+            floor: Floor::AboveZero,
+            most,
+        } => format!("more than 0, at most {most}"),
+        Kind::Number {
+            floor: Floor::Zero,
+            most,
+        } => format!("0 to {most}"),
         Kind::Size { .. } => "size".to_owned(),
         Kind::Id(_) => "id".to_owned(),
         Kind::Reference => "`env:NAME`, `file:NAME`".to_owned(),
         Kind::List(Kind::Table(_)) => "list of tables".to_owned(),
         Kind::List(of) => format!("list: {}", value_words(of)),
         Kind::Table(_) => "table".to_owned(),
+        Kind::Map {
+            of: Kind::Table(_), ..
+        } => "tables".to_owned(),
         Kind::Map { of, .. } => format!("table: {}", value_words(of)),
     }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use sandbox::{Destination, Driver, Limits, Mount, Network, Placement, Remote, SandboxSpec};
 use waybill::{AccountId, ChatKey, ProfileId, Secret};
 
 use crate::Section;
@@ -72,6 +71,44 @@ choice! {
 }
 
 choice! {
+    /// How hard a model thinks before it answers.
+    Reasoning {
+        /// Not at all.
+        None = "none",
+        /// A little.
+        Low = "low",
+        /// Some.
+        Medium = "medium",
+        /// As much as it can.
+        High = "high",
+    }
+}
+
+choice! {
+    /// With what the web is searched.
+    SearchKind {
+        /// A server of one's own, without a key.
+        Searxng = "searxng",
+        /// Needs a key.
+        Brave = "brave",
+        /// Needs a key.
+        Tavily = "tavily",
+    }
+}
+
+choice! {
+    /// What becomes of an action that leaves the sandbox's walls.
+    Approval {
+        /// A person is asked each time.
+        Ask = "ask",
+        /// It is done.
+        Allow = "allow",
+        /// It is never done.
+        Deny = "deny",
+    }
+}
+
+choice! {
     /// What a message does while a turn runs.
     Busy {
         /// It waits for its own turn.
@@ -92,6 +129,15 @@ choice! {
         Hold = "hold",
     }
 }
+
+mod profile;
+mod provider;
+
+pub use profile::{
+    Approvals, McpServer, McpTransport, Profile, SandboxSettings, TurnLimits, WebSearch,
+    WebSettings,
+};
+pub use provider::{ModelChoice, ModelSettings, Provider};
 
 /// Everything that the file says, checked. Only sections that can work are here; [`Self::disabled`] names the others.
 #[derive(Debug, Clone)]
@@ -190,117 +236,6 @@ pub struct Retention {
     pub blob_grace: Duration,
     /// Conversations in which nothing happened; `None` is for ever.
     pub conversations: Option<Duration>,
-}
-
-/// `[providers.NAME]`
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Provider {
-    /// Its protocol.
-    pub api: Api,
-    /// Where its API begins; no slash at the end.
-    pub base_url: String,
-    /// Its key, if it needs one.
-    pub api_key: Option<Secret>,
-    /// The window in tokens that a local server is told to keep, if somebody said.
-    pub context: Option<u32>,
-}
-
-/// Which model answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ModelChoice {
-    /// Whatever is found.
-    Auto,
-    /// The scripted one.
-    Demo,
-    /// A provider's.
-    Named {
-        /// A key of [`Settings::providers`].
-        provider: String,
-        /// The provider's own name for it; may hold slashes.
-        model: String,
-    },
-}
-
-impl ModelChoice {
-    pub(crate) fn read(text: &str) -> Option<Self> {
-        match text {
-            "auto" => Some(Self::Auto),
-            "demo" => Some(Self::Demo),
-            _ => text.split_once('/').map(|(provider, model)| Self::Named {
-                provider: provider.to_owned(),
-                model: model.to_owned(),
-            }),
-        }
-    }
-}
-
-/// `[profiles.NAME]`, with what it inherits.
-#[derive(Debug, Clone)]
-pub struct Profile {
-    /// Which model answers. A named provider is in [`Settings::providers`].
-    pub model: ModelChoice,
-    /// Whom to ask when it fails. Not in force yet; a provider named here may be missing.
-    pub fallback: Vec<ModelChoice>,
-    /// The persona's file in the profile's folder; `None`: `SOUL.md` if it is there.
-    pub soul: Option<String>,
-    /// Where commands run.
-    pub sandbox: SandboxSettings,
-    /// Bounds of one turn.
-    pub limits: TurnLimits,
-}
-
-/// `[profiles.NAME.sandbox]`
-#[derive(Debug, Clone)]
-pub struct SandboxSettings {
-    /// How it is made.
-    pub driver: DriverChoice,
-    /// The container's image.
-    pub image: String,
-    /// Folders of the host; none shows the home of Tidings.
-    pub mounts: Vec<Mount>,
-    /// Environment of every command.
-    pub env: BTreeMap<String, String>,
-    /// Secret environment of every command.
-    pub secret_env: BTreeMap<String, Secret>,
-    /// Network.
-    pub network: Network,
-    /// What may be reached all the same where the network is [`Network::None`].
-    pub allow: Vec<Destination>,
-    /// The machine of [`DriverChoice::Ssh`]; there with that driver and no other.
-    pub remote: Option<Remote>,
-    /// Bounds.
-    pub limits: Limits,
-    /// Who shares one.
-    pub placement: Placement,
-}
-
-impl SandboxSettings {
-    /// What the sandbox is made of, once it is known how: who chose a driver for [`DriverChoice::Auto`] gives it here.
-    #[must_use]
-    pub fn spec(&self, driver: Driver) -> SandboxSpec {
-        SandboxSpec {
-            driver,
-            image: self.image.clone(),
-            mounts: self.mounts.clone(),
-            env: self.env.clone(),
-            secret_env: self.secret_env.clone(),
-            network: self.network,
-            allow: self.allow.clone(),
-            remote: self.remote.clone(),
-            limits: self.limits,
-        }
-    }
-}
-
-/// `[profiles.NAME.limits]`
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TurnLimits {
-    /// How often a turn may ask the model.
-    pub turn_steps: u32,
-    /// Money per day. Not in force yet.
-    pub usd_per_day: Option<f64>,
-    /// Largest file that is taken in or sent, in bytes.
-    pub attachment_bytes: u64,
 }
 
 /// `[channels.NAME]`

@@ -68,6 +68,32 @@ impl Preset {
     }
 }
 
+/// Where numbers begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Floor {
+    /// At 0.
+    Zero,
+    /// At whatever is more.
+    AboveZero,
+}
+
+impl Floor {
+    pub(crate) fn admits(self, number: f64) -> bool {
+        match self {
+            Self::Zero => number >= 0.0,
+            Self::AboveZero => number > 0.0,
+        }
+    }
+
+    /// `more than 0 and at most 5`, `from 0 to 5`.
+    pub(crate) fn range(self, most: f64) -> String {
+        match self {
+            Self::Zero => format!("from 0 to {most}"),
+            Self::AboveZero => format!("more than 0 and at most {most}"),
+        }
+    }
+}
+
 /// What a value must be.
 pub(crate) enum Kind {
     Text(Rule),
@@ -77,8 +103,8 @@ pub(crate) enum Kind {
         least: i64,
         most: i64,
     },
-    /// More than 0.
     Number {
+        floor: Floor,
         most: f64,
     },
     /// Bytes: a whole number, or a text such as `512m`.

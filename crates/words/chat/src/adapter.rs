@@ -144,6 +144,22 @@ pub enum Activity {
     },
     /// The turn ended.
     Idle,
+    /// What a tap on a question's answer came to, for whoever tapped.
+    Tapped {
+        /// The platform's id of the tap.
+        id: String,
+        /// A sentence for the person.
+        says: String,
+        /// The question's message, if it can't be answered any more and its buttons should go.
+        over: Option<Anchor>,
+    },
+    /// A question was answered or is over: its buttons go.
+    Answered {
+        /// [`crate::Op::Question`]'s own name.
+        question: String,
+        /// What became of it: a few words.
+        outcome: String,
+    },
 }
 
 /// Who the account is on its platform.

@@ -59,6 +59,13 @@ pub enum InboundKind {
         /// There.
         to: ChatKey,
     },
+    /// Somebody chose an answer of a question. The event's anchor is the question's message; its text is empty.
+    Tap {
+        /// [`crate::Choice::token`], as it came back; anybody may have made it up.
+        token: String,
+        /// The platform's id of the tap, to answer it with [`crate::Activity::Tapped`].
+        id: String,
+    },
 }
 
 /// The channel's own handle of a file that was not fetched yet.
@@ -120,6 +127,18 @@ pub struct Quoted {
     pub text: String,
 }
 
+/// What a program that keeps a conversation itself sends along with the newest message.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Preface {
+    /// Instructions for this turn alone; they come after the profile's own prompt.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub instructions: String,
+    /// What was said before, oldest first, where the program keeps the conversation: then there is none here that could be gone
+    /// on with. `None`: it goes on with ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<Vec<model::Message>>,
+}
+
 /// One event from a person, as the adapter understood it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inbound {
@@ -141,6 +160,17 @@ pub struct Inbound {
     pub quoted: Option<Quoted>,
     /// Who wrote it first, if it was forwarded.
     pub forwarded_from: Option<String>,
+    /// What a program sent along that keeps the conversation itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preface: Option<Box<Preface>>,
     /// When, as the platform says.
     pub at: Timestamp,
+}
+
+impl Inbound {
+    /// What was said before, if whoever sent it keeps the conversation itself.
+    #[must_use]
+    pub fn history(&self) -> Option<&[model::Message]> {
+        self.preface.as_deref()?.history.as_deref()
+    }
 }

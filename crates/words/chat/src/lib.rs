@@ -26,7 +26,8 @@ pub use descriptor::{
 };
 pub use fault::{Fault, FaultKind, Receipt, ThrottleScope};
 pub use inbound::{
-    FileHandle, FileKind, Inbound, InboundFile, InboundKind, Place, Quoted, Sender, SenderId,
+    FileHandle, FileKind, Inbound, InboundFile, InboundKind, Place, Preface, Quoted, Sender,
+    SenderId,
 };
-pub use part::{Body, IdempotencyKey, Op, Shape, Step, Way};
+pub use part::{Body, Choice, IdempotencyKey, Op, Shape, Step, Way};
 pub use rich::{RichText, Span, Style};

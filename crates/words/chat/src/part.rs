@@ -74,14 +74,34 @@ pub enum Op {
         /// Words under it.
         caption: Option<Body>,
     },
+    /// Asks something: text, and under it the answers that can be chosen with one tap. The text alone says how to answer
+    /// without them, for channels that have none.
+    Question {
+        /// The words.
+        body: Body,
+        /// Which question: [`crate::Activity::Answered`] names it.
+        question: String,
+        /// The answers, in order.
+        choices: Vec<Choice>,
+    },
+}
+
+/// An answer that can be chosen with one tap.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Choice {
+    /// What comes back with a tap: opaque, of `[a-z0-9.]`, at most 48 bytes (Bot API 10.3 takes 64 bytes of callback data).
+    pub token: String,
+    /// What the button says; plain text of at most 64 characters.
+    pub label: String,
 }
 
 impl Op {
-    /// The name of the operation in listings: `text`, `photo`, `document`, `voice`.
+    /// The name of the operation in listings: `text`, `photo`, `document`, `voice`, `question`.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Text(_) => "text",
+            Self::Question { .. } => "question",
             Self::File {
                 shape: Shape::Photo,
                 ..
@@ -101,8 +121,17 @@ impl Op {
     #[must_use]
     pub fn artifact(&self) -> Option<&ArtifactRef> {
         match self {
-            Self::Text(_) => None,
+            Self::Text(_) | Self::Question { .. } => None,
             Self::File { artifact, .. } => Some(artifact),
+        }
+    }
+
+    /// The words: of a text and of a question all of them, of a file those under it.
+    #[must_use]
+    pub fn words(&self) -> Option<&Body> {
+        match self {
+            Self::Text(body) | Self::Question { body, .. } => Some(body),
+            Self::File { caption, .. } => caption.as_ref(),
         }
     }
 }
@@ -114,6 +143,15 @@ impl Op {
     pub fn plainer(&self) -> Option<Self> {
         match self {
             Self::Text(body) => body.plainer().map(Self::Text),
+            Self::Question {
+                body,
+                question,
+                choices,
+            } => body.plainer().map(|body| Self::Question {
+                body,
+                question: question.clone(),
+                choices: choices.clone(),
+            }),
             Self::File {
                 artifact,
                 shape,

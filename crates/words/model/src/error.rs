@@ -21,8 +21,18 @@ pub enum ModelError {
         /// Its words.
         cause: String,
     },
-    /// Too much at once, or no money left.
-    #[error("{provider} says wait: {cause}")]
+    /// No credit is left there.
+    #[error(
+        "no credit is left at {provider}, so waiting won't help; add some, or choose another model ({cause})"
+    )]
+    NoMoney {
+        /// Who.
+        provider: String,
+        /// Its words.
+        cause: String,
+    },
+    /// Too much at once.
+    #[error("{provider} says wait{}: {cause}", in_a_while(*.after))]
     Throttled {
         /// Who.
         provider: String,
@@ -42,6 +52,14 @@ pub enum ModelError {
     /// The request was refused for good.
     #[error("{provider} refused the request: {cause}")]
     Refused {
+        /// Who.
+        provider: String,
+        /// Its words.
+        cause: String,
+    },
+    /// The provider does not want to talk about this.
+    #[error("{provider} refused to answer this: {cause}")]
+    Moderated {
         /// Who.
         provider: String,
         /// Its words.
@@ -73,17 +91,32 @@ pub enum ModelError {
     },
 }
 
-impl ModelError {
-    /// Whether the same request may work in a moment. An answer that broke off may be asked for again: it is a read.
-    #[must_use]
-    pub fn is_passing(&self) -> bool {
-        match self {
-            Self::Unreachable { .. }
-            | Self::Throttled { .. }
-            | Self::Failed { .. }
-            | Self::BrokeOff { .. }
-            | Self::Silent { .. } => true,
-            Self::Key { .. } | Self::TooLong { .. } | Self::Refused { .. } => false,
-        }
+/// ` 20 minutes`, for people; nothing where nobody said how long.
+fn in_a_while(after: Option<Duration>) -> String {
+    let Some(after) = after else {
+        return String::new();
+    };
+    let seconds = after.as_secs().max(1);
+    let (count, unit) = match seconds {
+        ..120 => (seconds, "second"),
+        120..7_200 => (seconds.div_ceil(60), "minute"),
+        _ => (seconds.div_ceil(3_600), "hour"),
+    };
+    let plural = if count == 1 { "" } else { "s" };
+    format!(" {count} {unit}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_reads_how_long_to_wait() {
+        let says = |seconds| in_a_while(Some(Duration::from_secs(seconds)));
+        assert_eq!(says(0), " 1 second");
+        assert_eq!(says(90), " 90 seconds");
+        assert_eq!(says(150), " 3 minutes");
+        assert_eq!(says(7_200), " 2 hours");
+        assert_eq!(in_a_while(None), "");
     }
 }

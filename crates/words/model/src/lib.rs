@@ -10,11 +10,13 @@
 //! Start reading at [`ModelPort`].
 
 mod error;
+mod facts;
 mod message;
 mod port;
 mod reply;
 
 pub use error::ModelError;
+pub use facts::{Cost, Facts, Price};
 pub use message::{Content, Message, Replay, ReplayBlock, Request, ToolCall, ToolSpec};
 pub use port::{Delta, DeltaSink, ModelPort};
 pub use reply::{Reply, StopReason, Usage};

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::{ModelError, Reply, Request};
+use crate::{Facts, ModelError, Reply, Request};
 
 /// A piece of a growing answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +23,11 @@ pub type DeltaSink<'a> = &'a mut (dyn FnMut(Delta) + Send);
 pub trait ModelPort: Send + Sync {
     /// `PROVIDER/MODEL`, or `demo`.
     fn name(&self) -> &str;
+
+    /// What is known of it; the default knows nothing.
+    fn facts(&self) -> Facts {
+        Facts::default()
+    }
 
     /// Asks, and hands on pieces while they come.
     ///

@@ -24,6 +24,17 @@ pub enum Driver {
     Host,
 }
 
+impl Driver {
+    /// Whether the gateway itself builds the walls between commands and everything else, and vouches for them.
+    #[must_use]
+    pub fn has_own_walls(self) -> bool {
+        match self {
+            Self::Docker | Self::Process => true,
+            Self::Ssh | Self::Host => false,
+        }
+    }
+}
+
 /// May the sandbox reach others?
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -52,6 +52,12 @@ pub trait Keeper: Send + Sync {
     /// [`SandboxError::Unavailable`] if nobody can be asked.
     async fn standing(&self) -> Result<Vec<Standing>, SandboxError>;
 
+    /// What could not be asked when [`Self::standing`] last answered, a sentence each: a machine that is away. What stands there
+    /// is not among what it said.
+    fn away(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What takes long just now, a sentence each: an image that is fetched.
     fn under_way(&self) -> Vec<String> {
         Vec::new()

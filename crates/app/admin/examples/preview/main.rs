@@ -6,6 +6,8 @@
     reason = "an example that can't set up its world should stop"
 )]
 
+#[path = "../../tests/it/coins.rs"]
+mod coins;
 mod computers;
 mod parcels;
 #[expect(dead_code, reason = "tests let it break, the preview does not")]
@@ -17,12 +19,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chat::{
-    Accepted, Activity, Body, ChatAdapter as _, Delivery, Event, Fault, IdempotencyKey, Inbound,
-    InboundSink, Op, Preview, Shape, SinkError,
+    Accepted, Activity, Body, ChatAdapter as _, Choice, Delivery, Event, Fault, IdempotencyKey,
+    Inbound, InboundKind, InboundSink, Op, Preview, Shape, SinkError,
 };
 use chat_web::Web;
 use sandbox::{ArtifactRef, Taken};
 use testkit::blobs::MemoryBlobs;
+use testkit::programs::MemoryPrograms;
 use testkit::visible::{MemoryAccess, MemoryVisible};
 use tidings_admin as admin;
 use tokio::sync::mpsc;
@@ -119,6 +122,11 @@ const ANSWER: &str = "Here is your chart, drawn in the sandbox.\n\n## What it sh
     plt.bar([\"a\", \"b\", \"c\"], [3, 5, 8], color=\"#12705f\")\nplt.savefig(\"chart.png\")\n```\n\n\
     > Tip: say \"make it wider\" to change it.\n\nMore at [the documentation](https://example.org/docs).";
 
+const QUESTION: &str = "🔐 May I use files\\_\\_delete, which may change something?\n\n```\nfiles__delete\npath: reports/2026-\\u{202e}11.pdf\n\
+    why: the page says so\n```\nAsked for in a turn of Ann (id `77`), profile `default`. Fingerprint `1f0c9a44b2d7`.\n\
+    ⚠ In this conversation I have read text of others and private data: check that it is what you want, and not what that text wants.\n\n\
+    Tap, or write `/approve K7QF2` or `/deny K7QF2`. Without an answer within 10 min (until 14:05 UTC) it is not done.";
+
 /// Bars as an uncompressed picture that every browser reads.
 fn chart() -> Vec<u8> {
     let (width, height) = (480_u32, 280_u32);
@@ -197,7 +205,52 @@ impl Agent {
         self.web.activity(&inbound.chat, ended).await;
     }
 
+    /// A question with buttons, as the guard asks one.
+    async fn ask(&mut self, inbound: &Inbound) {
+        let id = format!("q{}", self.said);
+        let choice = |place: usize, label: &str| Choice {
+            token: format!("{id}.{place}"),
+            label: label.to_owned(),
+        };
+        let op = Op::Question {
+            body: Body::Markdown(QUESTION.to_owned()),
+            choices: vec![
+                choice(0, "✅ Allow once"),
+                choice(1, "✅ Allow in this conversation"),
+                choice(2, "❌ Deny"),
+            ],
+            question: id,
+        };
+        self.deliver(inbound, op).await;
+    }
+
+    async fn tapped(&self, inbound: &Inbound, token: &str, id: &str) {
+        let (question, place) = token.split_once('.').unwrap_or((token, "2"));
+        let outcome = match place {
+            "0" => "✅ Allowed once by you",
+            "1" => "✅ Allowed in this conversation by you",
+            _ => "❌ Denied by you",
+        };
+        let told = Activity::Tapped {
+            id: id.to_owned(),
+            says: outcome.to_owned(),
+            over: None,
+        };
+        self.web.activity(&inbound.chat, told).await;
+        let over = Activity::Answered {
+            question: question.to_owned(),
+            outcome: outcome.to_owned(),
+        };
+        self.web.activity(&inbound.chat, over).await;
+    }
+
     async fn answer(&mut self, inbound: Inbound) {
+        if let InboundKind::Tap { token, id } = &inbound.kind {
+            return self.tapped(&inbound, token, id).await;
+        }
+        if inbound.text.contains("delete") {
+            return self.ask(&inbound).await;
+        }
         self.web.activity(&inbound.chat, Activity::Typing).await;
         tokio::time::sleep(Duration::from_millis(900)).await;
         let text = if inbound.text.contains("chart") {
@@ -276,6 +329,43 @@ impl Agent {
     }
 }
 
+/// A month of two profiles.
+fn spent(now: Timestamp) -> coins::Coins {
+    let mut rows = Vec::new();
+    for (ago, size) in (0..26).zip([9, 4, 12, 7, 3, 15, 6, 2, 11, 8].into_iter().cycle()) {
+        let big = coins::total(size * 3, size * 90, size * 61, Some(size * 140));
+        let small = coins::total(size, size * 12, size * 2, Some(size * 4));
+        let home = coins::total(size * 2, size * 30, 0, None);
+        rows.push(coins::row(
+            now,
+            ago,
+            "default",
+            "openrouter/some/large-model",
+            big,
+        ));
+        rows.push(coins::row(
+            now,
+            ago,
+            "default",
+            "claude/claude-sonnet-5",
+            small,
+        ));
+        if ago % 3 == 0 {
+            rows.push(coins::row(now, ago, "work", "home/qwen3:8b", home));
+        }
+    }
+    let day = coins::total(36, 918, 567, Some(1_296));
+    let month = coins::total(612, 17_000, 9_800, Some(24_730));
+    let home = coins::total(18, 270, 0, None);
+    coins::Coins {
+        money: vec![
+            coins::money("default", [500, 5_000, 25_000], day, month),
+            coins::money("work", [0, 1_000, 0], home, home),
+        ],
+        rows,
+    }
+}
+
 #[tokio::main]
 async fn main() {
     let visible = Arc::new(MemoryVisible::default());
@@ -316,7 +406,26 @@ async fn main() {
     let shelf = Arc::new(shelf::Shelf::default());
     parcels::fill(&shelf, &blobs, chart(), SystemClock.now());
     let computers = Arc::new(computers::Computers(SystemClock.now()));
+    let programs = Arc::new(MemoryPrograms::default());
+    let api = chat_api::Api::new(
+        chat_api::Options {
+            account: "api".parse().unwrap(),
+            attachment_bytes: limit,
+        },
+        chat_api::Ports {
+            answers: programs.clone(),
+            blobs: blobs.clone(),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(SystemIds),
+        },
+    );
+    let coins = Arc::new(spent(SystemClock.now()));
     let options = admin::Options {
+        v1: admin::Programs {
+            api,
+            keys: programs.clone(),
+            answers: programs,
+        },
         web,
         visible,
         access: access.clone(),
@@ -333,6 +442,9 @@ async fn main() {
             card("work", "Knows the reports"),
         ],
         attachment_bytes: limit,
+        money: coins.clone(),
+        ledger: coins,
+        servers: Arc::new(admin::NoServers),
         keepers: vec![computers.clone()],
         logbook: computers,
         hosts: Vec::new(),

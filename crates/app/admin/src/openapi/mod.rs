@@ -12,6 +12,7 @@ mod schemas;
 
 pub(crate) use document::serve;
 pub(crate) use operations::{
-    Operation, act, create, describe, download, enter, events, health, leave, list, messages,
-    metrics, parcel, parcels, ready, sandboxes, say, status, stop_sandbox, upload,
+    Operation, accept_tools, act, create, describe, download, enter, events, health, leave, list,
+    messages, metrics, parcel, parcels, progress, ready, sandboxes, say, status, stop_sandbox, tap,
+    tool_servers, upload, usage,
 };

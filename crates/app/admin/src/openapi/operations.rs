@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::openapi::schemas::{message_id, object, one, states, text, whole};
 use crate::parcels;
+use crate::usage::MOST_DAYS;
 
 /// What can't be read off a route's row.
 pub(crate) struct Operation {
@@ -177,6 +178,53 @@ pub(crate) fn sandboxes() -> Operation {
     )
 }
 
+pub(crate) fn usage() -> Operation {
+    let days = json!({ "type": "integer", "minimum": 1, "maximum": MOST_DAYS });
+    Operation {
+        parameters: vec![parameter(
+            "query",
+            "days",
+            &days,
+            "So many days (UTC), today included; 30 without it.",
+        )],
+        refusals: vec![400],
+        ..Operation::new(
+            "listUsage",
+            "What models were used for by each profile and day, what that cost, and how full each limit is.",
+            vec![(200, data("The latest day first.", &one("Usage")))],
+        )
+    }
+}
+
+pub(crate) fn tool_servers() -> Operation {
+    let rows = json!({ "type": "array", "items": one("ToolServer") });
+    let answers = vec![(
+        200,
+        data("How they are now.", &object(&json!({ "servers": rows }))),
+    )];
+    Operation::new(
+        "listToolServers",
+        "The servers whose tools the agents may call.",
+        answers,
+    )
+}
+
+pub(crate) fn accept_tools() -> Operation {
+    let taken = object(&json!({ "accepted": text() }));
+    let body = object(&json!({
+        "question": { "type": "string", "description": "The server's own, so that the yes holds for what was shown." },
+    }));
+    Operation {
+        body: Some(required(data("What was shown.", &body))),
+        refusals: vec![400, 404, 409, 413],
+        ..Operation::new(
+            "acceptTools",
+            "Lets the agents call what a server offers that is new or changed.",
+            vec![(200, data("The word is taken.", &taken))],
+        )
+    }
+}
+
 pub(crate) fn stop_sandbox() -> Operation {
     let ended = object(&json!({ "stopped": text() }));
     Operation {
@@ -267,8 +315,31 @@ pub(crate) fn messages() -> Operation {
     let answers = vec![(200, data("Oldest first.", &both))];
     let summary = "The last 500 entries of a conversation.";
     Operation {
+        parameters: vec![form()],
         refusals: vec![404],
         ..Operation::new("readMessages", summary, answers)
+    }
+}
+
+/// In which form an agent's words are wanted.
+fn form() -> Value {
+    let form = json!({ "type": "string", "enum": ["html", "markdown"] });
+    parameter(
+        "query",
+        "form",
+        &form,
+        "In which form an agent's words are wanted; `html` without it.",
+    )
+}
+
+pub(crate) fn progress() -> Operation {
+    Operation {
+        refusals: vec![404],
+        ..Operation::new(
+            "readProgress",
+            "How far a message is that was said in a conversation: whether its turn has ended, how, and what arrived of it.",
+            vec![(200, data("So far.", &one("Progress")))],
+        )
     }
 }
 
@@ -282,6 +353,17 @@ pub(crate) fn say() -> Operation {
         body: Some(required(body)),
         refusals: vec![404, 413],
         ..Operation::new("say", summary, answers)
+    }
+}
+
+pub(crate) fn tap() -> Operation {
+    let body = data("What was chosen.", &one("NewTap"));
+    let answers = vec![(202, data("It is stored.", &one("TapAnswer")))];
+    let summary = "Chooses an answer of a question. The same `id` again changes nothing.";
+    Operation {
+        body: Some(required(body)),
+        refusals: vec![404, 413],
+        ..Operation::new("tap", summary, answers)
     }
 }
 
@@ -300,12 +382,14 @@ pub(crate) fn events() -> Operation {
         "preview": one("Preview"),
         "clear": one("Nothing"),
         "activity": one("Activity"),
+        "questions": one("Questions"),
         "idle": one("Nothing"),
     });
     let number = whole();
     Operation {
         parameters: vec![
             parameter("query", "after", &number, after),
+            form(),
             parameter("header", "Last-Event-ID", &number, again),
         ],
         refusals: vec![404],

@@ -5,6 +5,7 @@ use outbox::{PartState, Verb};
 use serde_json::{Value, json};
 
 use crate::files;
+use crate::servers::ToolServerState;
 
 /// A reference to one of [`all`].
 pub(crate) fn one(name: &str) -> Value {
@@ -90,6 +91,8 @@ pub(crate) fn in_path(path: &str, name: &str) -> Value {
             choice(&Verb::ALL.map(Verb::name)),
             "`retry`: send it (again) at once. `cancel`: don't send it any more. `mark-sent`: it was seen to have arrived.",
         ),
+        "profile" if path.starts_with("/api/mcp/") => (text(), "The profile."),
+        "server" => (text(), "The server, by its name in the configuration."),
         "profile" => (text(), "The profile that the file belongs to."),
         "hash" => (hash(), "The file."),
         "name" => (text(), "The name to save it under. Any will do."),
@@ -106,6 +109,7 @@ pub(crate) fn all() -> Value {
             "id": text(), "profile": text(), "title": text(), "touched_at": moment(),
         })),
         "Entry": entry(),
+        "Progress": progress(),
         "File": object(&json!({
             "name": text(),
             "size": whole(),
@@ -117,6 +121,25 @@ pub(crate) fn all() -> Value {
             "hash": hash(), "name": text(), "size": whole(), "mime": text(), "url": text(),
         })),
         "NewMessage": new_message(),
+        "NewTap": object(&json!({
+            "id": { "type": "string", "description": "Yours: 1 to 64 letters, digits and `-`. The same again means the same tap." },
+            "entry": { "type": "integer", "description": "The entry that shows the question." },
+            "token": { "type": "string", "description": "Of the answer." },
+        })),
+        "TapAnswer": object(&json!({
+            "says": { "type": ["string", "null"], "description": "What came of it; `null` if that is not known yet." },
+            "over": { "type": "boolean", "description": "Whether the question can't be answered any more." },
+        })),
+        "Question": object(&json!({
+            "id": text(),
+            "choices": many(&object(&json!({ "token": text(), "label": text() }))),
+        })),
+        "Questions": object(&json!({
+            "questions": many(&object(&json!({
+                "id": text(),
+                "outcome": { "type": ["string", "null"], "description": "`null` while it can be answered." },
+            }))),
+        })),
         "Preview": object(&json!({
             "html": { "type": "string", "description": "The answer so far. Replaces the one before." },
         })),
@@ -131,6 +154,8 @@ pub(crate) fn all() -> Value {
         })),
         "Nothing": object(&json!({})),
         "Sandbox": sandbox(),
+        "ToolServer": tool_server(),
+        "Usage": usage(),
         "Parcel": parcel(),
         "Part": part(),
         "Fault": fault(),
@@ -170,6 +195,26 @@ fn status() -> Value {
     }))
 }
 
+fn progress() -> Value {
+    let progress = object(&json!({
+        "state": { "type": "string", "enum": ["waits", "runs", "refused", "ended"] },
+    }));
+    let end = json!({
+        "type": "string",
+        "enum": ["answered", "interrupted", "steps_exhausted", "budget_exhausted", "halted", "failed"],
+        "description": "How its turn ended.",
+    });
+    let reason = json!({ "type": "string", "description": "Why, where it was not answered." });
+    let parts = json!({
+        "type": "array",
+        "items": { "type": "string" },
+        "description": "The state of each part of the answer, as the outbox names them.",
+    });
+    let progress = and_maybe(progress, "end", end);
+    let progress = and_maybe(progress, "reason", reason);
+    and_maybe(progress, "parts", parts)
+}
+
 fn entry() -> Value {
     let entry = object(&json!({
         "id": whole(),
@@ -185,6 +230,13 @@ fn entry() -> Value {
         json!({ "type": "string", "description": "In events: the `id` that it was said with." });
     let entry = and_maybe(entry, "text", said);
     let entry = and_maybe(entry, "html", answered);
+    let written = json!({ "type": "string", "description": "An agent's words as markdown, where that was asked for." });
+    let entry = and_maybe(entry, "markdown", written);
+    let asked = json!({
+        "allOf": [one("Question")],
+        "description": "A question with answers to choose from; open only if an event `questions` says so.",
+    });
+    let entry = and_maybe(entry, "question", asked);
     and_maybe(entry, "message", message)
 }
 
@@ -218,6 +270,74 @@ fn activity() -> Value {
 /// When, as text: the outbox speaks as the command line does.
 fn instant() -> Value {
     json!({ "type": "string", "format": "date-time", "description": "RFC 3339, UTC." })
+}
+
+fn tool_server() -> Value {
+    let states = [
+        ToolServerState::Connecting,
+        ToolServerState::Ready,
+        ToolServerState::Away,
+        ToolServerState::Changed,
+        ToolServerState::Resting,
+    ];
+    let tool = object(&json!({
+        "name": told(text(), "As models call it."),
+        "description": text(),
+        "reads_only": told(json!({ "type": "boolean" }), "Whether the server says that it changes nothing."),
+    }));
+    let waiting = object(&json!({
+        "name": told(text(), "The server's own name of it."),
+        "description": text(),
+    }));
+    object(&json!({
+        "profile": text(),
+        "name": told(text(), "Its name in the configuration."),
+        "state": choice(&states.map(ToolServerState::name)),
+        "cause": maybe(text()),
+        "tries": told(whole(), "How often it was tried since it was there."),
+        "tools": told(many(&tool), "What can be called now."),
+        "waiting": told(many(&waiting), "New or different since the owner saw them, and not called before the owner accepts."),
+        "question": maybe(told(text(), "What the owner says yes to, if something waits.")),
+    }))
+}
+
+fn usage() -> Value {
+    let dollars = || json!({ "type": "number", "minimum": 0 });
+    let sum = json!({
+        "calls": told(whole(), "Calls that were answered."),
+        "unpriced_calls": told(whole(), "Of those, ones whose cost nobody knows: they are not in `usd`."),
+        "input_tokens": told(whole(), "Read, cached ones included."),
+        "cached_tokens": told(whole(), "Of those, read from a cache."),
+        "output_tokens": whole(),
+        "usd": dollars(),
+    });
+    let cap = object(&json!({
+        "cap": choice(&["usd_per_day", "usd_per_month"]),
+        "spent_usd": dollars(),
+        "limit_usd": dollars(),
+        "percent": told(whole(), "Over 100 where the last call went over it."),
+        "resets": maybe(moment()),
+    }));
+    let profile = object(&json!({
+        "profile": text(),
+        "usd_per_turn": maybe(dollars()),
+        "caps": many(&cap),
+        "today": object(&sum),
+        "month": object(&sum),
+    }));
+    let mut row = json!({
+        "day": told(text(), "Of UTC, such as 2026-11-30: the one on which the turns ended."),
+        "profile": text(),
+        "model": text(),
+    });
+    if let (Some(row), Some(sum)) = (row.as_object_mut(), sum.as_object()) {
+        row.extend(sum.clone());
+    }
+    object(&json!({
+        "days": whole(),
+        "profiles": told(many(&profile), "Running turns are in here already."),
+        "rows": told(many(&object(&row)), "Turns that have ended."),
+    }))
 }
 
 fn sandbox() -> Value {

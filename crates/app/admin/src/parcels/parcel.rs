@@ -88,7 +88,7 @@ fn summary(row: &MessageRow) -> String {
     let mut words = String::new();
     for part in &row.parts {
         let piece = match &part.op {
-            Op::Text(body) => body.text().to_owned(),
+            Op::Text(body) | Op::Question { body, .. } => body.text().to_owned(),
             Op::File { artifact, .. } => kind::shown_name(&artifact.name),
         };
         for word in piece.split_whitespace() {
@@ -211,7 +211,7 @@ fn origin(origin: &Origin) -> String {
 impl Part {
     fn of(row: &MessageRow, part: &PartRow) -> Self {
         let words = match &part.op {
-            Op::Text(body) => body.text(),
+            Op::Text(body) | Op::Question { body, .. } => body.text(),
             Op::File { caption, .. } => caption.as_ref().map_or("", Body::text),
         };
         let lead = shortened(words, LEAD);

@@ -105,11 +105,14 @@ pub(super) async fn look(surface: &Surface) -> Looked {
     for keeper in &surface.options.keepers {
         looked.under_way.extend(keeper.under_way());
         match timeout(PATIENCE, keeper.standing()).await {
-            Ok(Ok(standing)) => looked.sandboxes.extend(
-                standing
-                    .into_iter()
-                    .map(|one| View::of(one, surface.options.logbook.as_ref())),
-            ),
+            Ok(Ok(standing)) => {
+                looked.away.extend(keeper.away());
+                looked.sandboxes.extend(
+                    standing
+                        .into_iter()
+                        .map(|one| View::of(one, surface.options.logbook.as_ref())),
+                );
+            }
             Ok(Err(error)) => looked.away.push(error.to_string()),
             Err(_late) => looked
                 .away

@@ -49,6 +49,10 @@ impl Keeper for Computers {
         Ok(all)
     }
 
+    fn away(&self) -> Vec<String> {
+        vec!["ana@<far>:22 can't be reached".to_owned()]
+    }
+
     async fn stop(&self, id: &str) -> Result<(), SandboxError> {
         if id == "stubborn" {
             return Err(SandboxError::Failed("the engine hangs".to_owned()));

@@ -9,12 +9,16 @@
 use tidings_admin as admin;
 
 mod access;
+mod asking;
+mod coins;
 mod computers;
 mod files;
 mod metrics;
 mod openapi;
 mod parcels;
 mod sandboxes;
+mod servers;
 mod shelf;
 mod talk;
+mod usage;
 mod world;

@@ -161,3 +161,44 @@ async fn who_asks_all_the_time_does_not_have_the_store_read_all_the_time() {
     world.shelf.break_down(false);
     lines(&world).await;
 }
+
+#[tokio::test]
+async fn a_monitor_reads_what_models_were_used_for_and_how_much_is_left() {
+    let world = World::new().await;
+    let lines = lines(&world).await;
+    let (profile, model) = ("profile=\"default\"", "model=\"far/model\"");
+    let (day, month) = ("period=\"day\"", "period=\"month\"");
+    for (name, labels, value) in [
+        ("tidings_model_calls_total", vec![profile, model], "12"),
+        (
+            "tidings_model_calls_unpriced_total",
+            vec![profile, model],
+            "0",
+        ),
+        ("tidings_model_cost_usd_total", vec![profile, model], "1.6"),
+        (
+            "tidings_model_tokens_total",
+            vec![profile, model, "kind=\"fresh\""],
+            "100000",
+        ),
+        (
+            "tidings_model_tokens_total",
+            vec![profile, model, "kind=\"cached\""],
+            "300000",
+        ),
+        (
+            "tidings_model_tokens_total",
+            vec![profile, model, "kind=\"output\""],
+            "12000",
+        ),
+        ("tidings_spent_usd", vec![profile, day], "1.6"),
+        ("tidings_spent_usd", vec![profile, month], "3.2"),
+        ("tidings_spent_limit_usd", vec![profile, day], "2.0"),
+        ("tidings_spent_limit_usd", vec![profile, month], "40.0"),
+    ] {
+        assert!(
+            has(&lines, name, &labels, value),
+            "{name} {labels:?} {value}\n{lines:#?}"
+        );
+    }
+}

@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use chat::{Activity, Body, ChatAdapter as _, Op, Preview};
+use model::Usage;
 use serde_json::{Value, json};
+use session::{Progress, TurnAnswer, TurnEnd};
+use testkit::clock::CountingIds;
 use testkit::http::{Answer, Ask};
 
 use crate::parcels::{throttled, unlucky};
 use crate::shelf::id as id_of;
 use crate::world::{LIMIT, World};
-use waybill::Clock as _;
+use waybill::{Clock as _, Timestamp, TurnId};
 
 async fn description(world: &World) -> Value {
     let answer = world.send(Ask::get("/api/openapi.json")).await;
@@ -52,6 +55,7 @@ fn complaints(document: &Value, schema: &Value, value: &Value, at: &str) -> Vec<
     let kind = match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
         Value::Number(_) => "integer",
         Value::String(_) => "string",
         Value::Array(_) => "array",
@@ -140,14 +144,37 @@ struct Try {
 }
 
 const MESSAGES: &str = "/api/conversations/{id}/messages";
+const PROGRESS: &str = "/api/conversations/{id}/messages/{message}";
+const TAPS: &str = "/api/conversations/{id}/taps";
 const EVENTS: &str = "/api/conversations/{id}/events";
 const FILES: &str = "/api/conversations/{id}/files";
 const OUTBOX: &str = "/api/outbox";
 const PARCEL: &str = "/api/outbox/{id}";
 const ACT: &str = "/api/outbox/{id}/{verb}";
+const USAGE: &str = "/api/usage";
 const SANDBOXES: &str = "/api/sandboxes";
 const STOP: &str = "/api/sandboxes/{id}/stop";
+const SERVERS: &str = "/api/mcp";
+const ACCEPT: &str = "/api/mcp/{profile}/{server}/accept";
 const FILE: &str = "/files/{profile}/{hash}/{name}";
+
+fn accept(server: &str, question: &str) -> Ask {
+    Ask::post(format!("/api/mcp/{server}/accept"))
+        .json(&serde_json::json!({ "question": question }))
+}
+
+/// A turn that ended badly.
+fn failed() -> Progress {
+    Progress::Ended(Box::new(TurnAnswer {
+        turn: TurnId::fresh(&CountingIds::default()),
+        end: TurnEnd::Failed {
+            reason: "the model is away".to_owned(),
+        },
+        usage: Usage::default(),
+        parts: Vec::new(),
+        at: Timestamp::UNIX_EPOCH,
+    }))
+}
 
 /// Good and bad requests to every operation; events apart, for a stream does not end.
 async fn tries(world: &World, cookie: &str) -> Vec<Try> {
@@ -166,6 +193,7 @@ async fn tries(world: &World, cookie: &str) -> Vec<Try> {
         "id": "m1", "text": "hi", "files": [{ "hash": stored["hash"], "name": "a.png" }],
     });
     world.say(cookie, &id, &said).await;
+    world.programs.stands(&format!("{id}/m1"), failed());
     let answered = Op::Text(Body::Markdown("**yes**".into()));
     world.deliver(&id, &answered, 1).await.unwrap();
 
@@ -187,6 +215,8 @@ async fn tries(world: &World, cookie: &str) -> Vec<Try> {
         status,
     };
     let new = |body: Value| Ask::post("/api/conversations").json(&body);
+    let taps =
+        |id: &str, body: Value| Ask::post(format!("/api/conversations/{id}/taps")).json(&body);
     let messages = format!("/api/conversations/{id}/messages");
     let files = format!("/api/conversations/{id}/files?name=b.bin");
     let large = vec![b'x'; usize::try_from(LIMIT).unwrap() + 1];
@@ -198,6 +228,21 @@ async fn tries(world: &World, cookie: &str) -> Vec<Try> {
         get("/login", "/login?token=a&token=b".into(), 400),
         get("/api/status", "/api/status".into(), 200),
         get("/api/conversations", "/api/conversations".into(), 200),
+        post(
+            TAPS,
+            taps(&id, json!({ "id": "t1", "entry": 1, "token": "abc.0" })),
+            202,
+        ),
+        post(
+            TAPS,
+            taps(&id, json!({ "id": "a/b", "entry": 1, "token": "abc.0" })),
+            400,
+        ),
+        post(
+            TAPS,
+            taps("none", json!({ "id": "t1", "entry": 1, "token": "abc.0" })),
+            404,
+        ),
         post(
             "/api/conversations",
             new(json!({ "profile": "default" })),
@@ -224,6 +269,16 @@ async fn tries(world: &World, cookie: &str) -> Vec<Try> {
             Ask::post(&messages).json(&"x".repeat(3 << 20).into()),
             413,
         ),
+        get(MESSAGES, format!("{messages}?form=markdown"), 200),
+        get(MESSAGES, format!("{messages}?form=x"), 400),
+        get(PROGRESS, format!("{messages}/m1"), 200),
+        get(PROGRESS, format!("{messages}/m0"), 404),
+        get(
+            PROGRESS,
+            "/api/conversations/nowhere/messages/m1".into(),
+            404,
+        ),
+        get(PROGRESS, "/api/conversations/%FF/messages/m1".into(), 400),
         get(EVENTS, "/api/conversations/nowhere/events".into(), 404),
         get(
             EVENTS,
@@ -245,11 +300,27 @@ async fn tries(world: &World, cookie: &str) -> Vec<Try> {
         post(ACT, act("mark-sent?part=1"), 409),
         post(ACT, act("destroy"), 404),
         post(ACT, act("retry?part=x"), 400),
+        get(USAGE, "/api/usage".into(), 200),
+        get(USAGE, "/api/usage?days=0".into(), 400),
         get(SANDBOXES, "/api/sandboxes".into(), 200),
         post(STOP, Ask::post("/api/sandboxes/one/stop"), 200),
         post(STOP, Ask::post("/api/sandboxes/stubborn/stop"), 409),
         post(STOP, Ask::post("/api/sandboxes/none/stop"), 404),
         post(STOP, Ask::post("/api/sandboxes/%FF/stop"), 400),
+        get(SERVERS, "/api/mcp".into(), 200),
+        post(ACCEPT, accept("default/calc", "abc"), 200),
+        post(ACCEPT, accept("default/calc", "old"), 409),
+        post(ACCEPT, accept("default/none", "abc"), 404),
+        post(
+            ACCEPT,
+            Ask::post("/api/mcp/default/calc/accept").body("x"),
+            400,
+        ),
+        post(
+            ACCEPT,
+            Ask::post("/api/mcp/default/calc/accept").json(&"x".repeat(3 << 20).into()),
+            413,
+        ),
         get(FILE, url(&stored), 200),
         get(FILE, url(&plain), 200),
         Try {
@@ -369,6 +440,7 @@ async fn the_events_have_the_forms_that_are_described() {
         "entry",
         "idle",
         "preview",
+        "questions",
     ];
     assert_eq!(seen, all.map(str::to_owned).into());
 }

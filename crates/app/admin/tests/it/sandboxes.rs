@@ -31,7 +31,13 @@ async fn what_stands_is_told_and_what_can_not_be_asked_hides_nothing() {
         (&ran["command"], &ran["took"], &ran["failed"]),
         (&json!(EVIL), &json!(1_500), &json!(true))
     );
-    assert_eq!(told["away"], json!(["no <engine> answers; start it"]));
+    assert_eq!(
+        told["away"],
+        json!([
+            "no <engine> answers; start it",
+            "ana@<far>:22 can't be reached"
+        ])
+    );
 }
 
 #[tokio::test]

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use crate::admin;
+use crate::coins::{Coins, money, row, total};
 use crate::computers::{Away, Computers, Log};
+use crate::servers::Switchboard;
 use crate::shelf::Shelf;
 use async_trait::async_trait;
 use chat::{
@@ -17,6 +19,7 @@ use serde_json::{Value, json};
 use testkit::blobs::MemoryBlobs;
 use testkit::clock::{CountingIds, ManualClock};
 use testkit::http::{Answer, Ask};
+use testkit::programs::MemoryPrograms;
 use testkit::visible::{MemoryAccess, MemoryVisible};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
@@ -104,6 +107,8 @@ pub(crate) struct World {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) shelf: Arc<Shelf>,
     pub(crate) computers: Arc<Computers>,
+    pub(crate) switchboard: Arc<Switchboard>,
+    pub(crate) programs: Arc<MemoryPrograms>,
     inbox: Arc<Inbox>,
     stop: Option<oneshot::Sender<()>>,
     serving: JoinSet<()>,
@@ -118,6 +123,7 @@ impl World {
         let clock = Arc::new(ManualClock::default());
         let shelf = Arc::new(Shelf::default());
         let computers = Arc::new(Computers::default());
+        let switchboard = Arc::new(Switchboard::default());
         let web = Web::new(
             chat_web::Options {
                 account: AccountId::parse("web").unwrap(),
@@ -135,7 +141,40 @@ impl World {
         listening.spawn(async move {
             let Err(_closed) = ear.listen(sink.as_ref()).await;
         });
+        let programs = Arc::new(MemoryPrograms::default());
+        let api = chat_api::Api::new(
+            chat_api::Options {
+                account: AccountId::parse("api").unwrap(),
+                attachment_bytes: LIMIT,
+            },
+            chat_api::Ports {
+                answers: programs.clone(),
+                blobs: blobs.clone(),
+                clock: clock.clone(),
+                ids: Arc::new(CountingIds::default()),
+            },
+        );
+        let now = clock.now();
+        let (today, home) = (total(12, 400, 300, Some(1_600)), total(3, 9, 0, None));
+        let coins = Arc::new(Coins {
+            money: vec![money(
+                "default",
+                [500, 2_000, 40_000],
+                today,
+                total(24, 800, 300, Some(3_200)),
+            )],
+            rows: vec![
+                row(now, 0, "default", "far/<model>", today),
+                row(now, 1, "default", "home/m", home),
+                row(now, 12, "default", "far/<model>", today),
+            ],
+        });
         let options = admin::Options {
+            v1: admin::Programs {
+                api,
+                keys: programs.clone(),
+                answers: programs.clone(),
+            },
             web: web.clone(),
             visible,
             access: access.clone(),
@@ -152,6 +191,9 @@ impl World {
                 description: String::new(),
             }],
             attachment_bytes: LIMIT,
+            money: coins.clone(),
+            ledger: coins,
+            servers: switchboard.clone(),
             keepers: vec![Arc::new(Away), computers.clone()],
             logbook: Arc::new(Log),
             hosts: Vec::new(),
@@ -174,6 +216,8 @@ impl World {
             clock,
             shelf,
             computers,
+            switchboard,
+            programs,
             inbox,
             stop: Some(stop),
             serving,

@@ -228,8 +228,12 @@ fn table(rows: &[MessageRow], paint: Paint, now: Timestamp) -> Vec<String> {
 /// What a parcel holds: its words and its files' names.
 fn contents(row: &MessageRow) -> String {
     let parts = row.parts.iter().map(|part| match &part.op {
-        chat::Op::Text(_) if part.forgotten => "(words dropped)".to_owned(),
-        chat::Op::Text(body) => body.text().chars().take(PAGE).collect(),
+        chat::Op::Text(_) | chat::Op::Question { .. } if part.forgotten => {
+            "(words dropped)".to_owned()
+        }
+        chat::Op::Text(body) | chat::Op::Question { body, .. } => {
+            body.text().chars().take(PAGE).collect()
+        }
         chat::Op::File { artifact, .. } => format!("[{}]", artifact.name),
     });
     parts.collect::<Vec<_>>().join(" ")

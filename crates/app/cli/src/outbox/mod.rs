@@ -21,7 +21,10 @@ pub(crate) use show::show;
 use crate::exit::Failure;
 
 /// Looks at the database.
-fn look<T>(home: &Home, work: impl AsyncFnOnce(&Store) -> anyhow::Result<T>) -> Result<T, Failure> {
+pub(crate) fn look<T>(
+    home: &Home,
+    work: impl AsyncFnOnce(&Store) -> anyhow::Result<T>,
+) -> Result<T, Failure> {
     home.check()?;
     run(async {
         let store = Store::open_read_only(&home.database())?;

@@ -50,6 +50,11 @@ impl Paint {
         self.wrap("2", text)
     }
 
+    /// Code.
+    pub(crate) fn code(self, text: &str) -> String {
+        self.wrap("36", text)
+    }
+
     /// What works.
     pub(crate) fn good(self, text: &str) -> String {
         self.wrap("32", text)

@@ -247,8 +247,10 @@ fn notes(part: &PartRow) -> impl Iterator<Item = &'static str> {
 
 fn contents(part: &PartRow) -> String {
     match &part.op {
-        chat::Op::Text(_) if part.forgotten => part.op.name().to_owned(),
-        chat::Op::Text(body) => format!(
+        chat::Op::Text(_) | chat::Op::Question { .. } if part.forgotten => {
+            part.op.name().to_owned()
+        }
+        chat::Op::Text(body) | chat::Op::Question { body, .. } => format!(
             "{} “{}”",
             part.op.name(),
             body.text()

@@ -235,6 +235,7 @@ async fn what_nobody_knows_is_held_where_the_owner_wants_it_and_the_chat_goes_on
     pair.ask(A, "and now?");
     let seen = pair.seen(A, 2).await;
     assert_eq!(words(&seen), ["pay 100", "second"]);
+    pair.settled().await;
     let held = pair
         .home
         .objects(&["outbox", "list", "--state", "held"])

@@ -6,6 +6,8 @@
     reason = "a test that can't set up its world should stop"
 )]
 
+mod api;
+mod approvals;
 mod browser;
 mod busy;
 mod carrying;
@@ -14,6 +16,8 @@ mod delivery;
 mod disk;
 mod edits;
 mod events;
+mod knowing;
+mod models;
 mod newcomer;
 mod outbox_page;
 mod outbox_verbs;
@@ -23,6 +27,9 @@ mod producers_bytes;
 mod retention;
 mod sandboxes;
 mod streaming;
+mod terminal;
+mod tool_servers;
 mod turns;
 mod upgrade;
+mod wires;
 mod world;

@@ -178,14 +178,18 @@ async fn t3_a_model_that_misbehaves_ends_in_a_sentence_and_nothing_runs_from_a_c
     let pair = Pair::in_processes().await;
     let _gateway = pair.up().await;
     for (turns, sentence) in [
-        // Twice empty: it was asked again.
+        // Empty, whatever was tried.
         (
-            vec![Turn::text(""), Turn::text(" \n")],
+            vec![Turn::text(""), Turn::text(" \n"), Turn::text("")],
             "⚠ I could not answer: the model gave an empty answer.",
         ),
         // Nothing that could be seen.
         (
-            vec![Turn::text("\u{200b}"), Turn::text("\u{feff}\n")],
+            vec![
+                Turn::text("\u{200b}"),
+                Turn::text("\u{feff}\n"),
+                Turn::text("\u{200b}"),
+            ],
             "⚠ I could not answer: the model gave an empty answer.",
         ),
         (
@@ -193,12 +197,22 @@ async fn t3_a_model_that_misbehaves_ends_in_a_sentence_and_nothing_runs_from_a_c
                 Turn::empty()
                     .then_tool_raw("terminal", "{\"command\": \"touch /workspace/cut")
                     .finish("length"),
+                Turn::text("").finish("length"),
             ],
             "⚠ I could not answer: the model ran out of output tokens before it said anything.",
         ),
         (
-            vec![Turn::text("The answer is").finish("length")],
-            "The answer is\n\n⚠ The answer was cut: the model reached its output limit.",
+            vec![
+                Turn::text("The answer is for").finish("length"),
+                Turn::text("ty-two."),
+            ],
+            "The answer is forty-two.",
+        ),
+        (
+            [" one", " two", " three", " four"]
+                .map(|word| Turn::text(word).finish("length"))
+                .to_vec(),
+            "one two three four\n\n⚠ The answer was cut: the model reached its output limit.",
         ),
     ] {
         let before = pair.telegram.chat(A, OWNER).len();
@@ -354,13 +368,14 @@ async fn words_beside_a_tool_call_are_not_lost() {
         "p",
         Turn::text("Here is your summary: 42.").then_tool("terminal", calls),
     );
-    pair.script("p", Turn::text(""));
-    pair.script("p", Turn::text(""));
+    for _ in 0..3 {
+        pair.script("p", Turn::text(""));
+    }
     pair.ask(A, "sum it up");
     let seen = pair.seen(A, 1).await;
     assert_eq!(
         words(&seen),
-        ["Here is your summary: 42.\n\n⚠ The model stopped here without a final answer."]
+        ["Here is your summary: 42.\n\n⚠ I could not answer: the model gave an empty answer."]
     );
     pair.clean();
 }

@@ -24,15 +24,16 @@ const NEVER: Duration = Duration::from_secs(2);
 
 /// All checks, in an order in which each may need those before it.
 pub(super) async fn examine(ready: &Ready) -> Vec<Check> {
-    let mut checks = vec![match ready.port.describe().await {
-        Ok(walls) => Check::good("walls", walls),
-        Err(error) => Check::bad("walls", error.to_string()),
-    }];
     let place = match Place::of(ready) {
         Ok(place) => place,
         Err(error) => return vec![Check::bad("sandbox", error.to_string())],
     };
+    // Where its files lie is known once there is one.
     let written = place.write().await;
+    let mut checks = vec![match ready.port.describe().await {
+        Ok(walls) => Check::good("walls", walls),
+        Err(error) => Check::bad("walls", error.to_string()),
+    }];
     let works = written.verdict == Verdict::Good;
     checks.push(written);
     if !works {

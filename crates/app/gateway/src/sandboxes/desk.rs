@@ -23,17 +23,18 @@ const SHELL: &str = "if command -v bash >/dev/null 2>&1; then exec bash; else ex
 /// Fewest signs of an id that may stand for the whole.
 const FEWEST: usize = 6;
 
-/// What stands on this machine, and which drivers could not be asked.
+/// What stands, and what could not be asked.
 #[derive(Debug, Default)]
 pub struct Looked {
     /// What stands.
     pub standing: Vec<Standing>,
-    /// Drivers that could not be asked, with the reason.
+    /// What could not be asked, with the reason: drivers, and machines of a driver.
     pub away: Vec<(Driver, String)>,
 }
 
 /// The sandboxes of a home.
 pub struct Sandboxes {
+    home: Home,
     drivers: Drivers,
     settings: Settings,
     clock: Arc<dyn Clock>,
@@ -71,6 +72,7 @@ impl Sandboxes {
             beside: true,
         });
         Ok(Self {
+            home: home.clone(),
             drivers,
             settings,
             clock,
@@ -83,7 +85,11 @@ impl Sandboxes {
         let mut looked = Looked::default();
         for (driver, keeper) in self.drivers.keepers() {
             match keeper.standing().await {
-                Ok(standing) => looked.standing.extend(standing),
+                Ok(standing) => {
+                    looked.standing.extend(standing);
+                    let away = keeper.away().into_iter();
+                    looked.away.extend(away.map(|reason| (driver, reason)));
+                }
                 Err(error) => looked.away.push((driver, error.to_string())),
             }
         }
@@ -187,6 +193,11 @@ impl Sandboxes {
             spec: profile.sandbox.spec(driver),
             scope: scope_of(&key, self.ids.as_ref()),
         }
+    }
+
+    /// The home that they belong to.
+    pub(crate) fn home(&self) -> &Home {
+        &self.home
     }
 
     /// The profiles that can work.

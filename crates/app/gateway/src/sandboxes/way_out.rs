@@ -3,7 +3,7 @@
 use std::net::TcpListener;
 
 use egress::Proxy;
-use sandbox::Destination;
+use sandbox::{Destination, SandboxKey};
 use tokio::runtime::Handle;
 
 /// Serves sandboxes' listeners on the runtime that it was made in.
@@ -22,9 +22,14 @@ impl WayOut {
     }
 
     /// If it can't be served, nothing can be reached: the listener is closed.
-    fn open(&self, listener: TcpListener, allow: Vec<Destination>) -> Box<dyn Send + Sync> {
+    fn open(
+        &self,
+        listener: TcpListener,
+        sandbox: &SandboxKey,
+        allow: Vec<Destination>,
+    ) -> Box<dyn Send + Sync> {
         let _entered = self.runtime.enter();
-        match self.proxy.serve(listener, allow) {
+        match self.proxy.serve(listener, &sandbox.to_string(), allow) {
             Ok(guard) => Box::new(guard),
             Err(error) => {
                 tracing::error!(%error, "a sandbox's way out could not be opened; it reaches nothing");
@@ -35,13 +40,23 @@ impl WayOut {
 }
 
 impl sandbox_docker::Egress for WayOut {
-    fn serve(&self, listener: TcpListener, allow: Vec<Destination>) -> Box<dyn Send + Sync> {
-        self.open(listener, allow)
+    fn serve(
+        &self,
+        listener: TcpListener,
+        sandbox: &SandboxKey,
+        allow: Vec<Destination>,
+    ) -> Box<dyn Send + Sync> {
+        self.open(listener, sandbox, allow)
     }
 }
 
 impl sandbox_process::Egress for WayOut {
-    fn serve(&self, listener: TcpListener, allow: Vec<Destination>) -> Box<dyn Send + Sync> {
-        self.open(listener, allow)
+    fn serve(
+        &self,
+        listener: TcpListener,
+        sandbox: &SandboxKey,
+        allow: Vec<Destination>,
+    ) -> Box<dyn Send + Sync> {
+        self.open(listener, sandbox, allow)
     }
 }

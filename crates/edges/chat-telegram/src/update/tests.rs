@@ -436,3 +436,46 @@ proptest::proptest! {
         let _event = event(&me(), &account(), &raw, "0:0");
     }
 }
+
+#[test]
+fn a_tap_is_of_whoever_tapped_and_not_of_the_bot_that_wrote_the_buttons() {
+    let of = |query: Value| read(&json!({"update_id": 1, "callback_query": query}));
+    let question = json!({
+        "message_id": 9, "date": 1_767_225_600, "text": "May I?",
+        "chat": {"id": -100, "type": "supergroup", "title": "Team"},
+        "from": {"id": 777_001, "is_bot": true, "first_name": "bot"},
+        "message_thread_id": 4, "is_topic_message": true,
+    });
+    let eve = json!({"id": 66, "is_bot": false, "first_name": "Eve"});
+    let event = of(
+        json!({"id": "42", "from": eve, "chat_instance": "x", "message": question, "data": "abc.0"}),
+    );
+    assert_eq!(event.key, "c777001:42");
+    let inbound = event.parsed.unwrap().unwrap();
+    assert_eq!(inbound.sender.id.as_str(), "66");
+    assert_eq!(inbound.chat.to_string(), "home-bot:-100:4");
+    assert_eq!(inbound.anchor.as_str(), "9");
+    assert_eq!(
+        inbound.kind,
+        InboundKind::Tap {
+            token: "abc.0".to_owned(),
+            id: "42".to_owned()
+        }
+    );
+    // The question can't be read any more: there is still somebody to tell so.
+    let gone = json!({"chat": {"id": 66, "type": "private"}, "message_id": 9, "date": 0});
+    let event = of(
+        json!({"id": "43", "from": eve, "chat_instance": "x", "message": gone, "data": "abc.0"}),
+    );
+    assert_eq!(event.parsed.unwrap().unwrap().place, Place::Direct);
+    // No button of ours: a game, a message of nobody's chat.
+    for query in [
+        json!({"id": "44", "from": eve, "chat_instance": "x", "message": question, "game_short_name": "g"}),
+        json!({"id": "45", "from": eve, "chat_instance": "x", "inline_message_id": "i", "data": "abc.0"}),
+    ] {
+        assert_eq!(of(query).parsed, Ok(None));
+    }
+    let event = of(json!({"from": eve}));
+    assert!(event.parsed.is_err());
+    assert_eq!(event.key, "u777001:1");
+}

@@ -50,7 +50,7 @@ fn file(
     }
 }
 
-fn delivery<'a>(chat: &'a ChatKey, op: &'a Op) -> Delivery<'a> {
+pub(crate) fn delivery<'a>(chat: &'a ChatKey, op: &'a Op) -> Delivery<'a> {
     Delivery {
         chat,
         anchor: None,

@@ -8,6 +8,7 @@
     reason = "a test that can't set up its world should stop"
 )]
 
+mod asking;
 mod carrying;
 mod delivering;
 mod fake;

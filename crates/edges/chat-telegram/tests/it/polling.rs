@@ -334,7 +334,7 @@ async fn only_what_we_understand_is_asked_for() {
     let polls = world.fake.calls_of("getUpdates");
     assert_eq!(
         polls[1].param("allowed_updates"),
-        &json!(["message", "edited_message"])
+        &json!(["message", "edited_message", "callback_query"])
     );
     assert_eq!(polls[1].param("timeout"), &json!(5));
     world.assert_clean();

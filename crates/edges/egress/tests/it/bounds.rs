@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use egress::Bounds;
 
-use crate::world::World;
+use crate::world::{WORK, World};
 
 fn open(world: &World) {
     world.name("example.org", &[&["93.184.215.14"]]);
@@ -111,6 +111,55 @@ fn a_connection_too_many_waits_until_one_ends() {
     assert_eq!(world.dialled().len(), 2);
     held.pop();
     assert!(third.head().starts_with("HTTP/1.1 200 "));
+}
+
+#[test]
+fn the_commands_of_a_sandbox_share_its_places_and_take_none_of_anothers() {
+    let bounds = Bounds {
+        connections: 2,
+        ..Bounds::default()
+    };
+    let world = World::within(&["example.org:443"], bounds);
+    open(&world);
+    let server = world.server("93.184.215.14:443");
+    let connect = |mut client: crate::world::Peer| {
+        client.send("CONNECT example.org:443 HTTP/1.1\r\n\r\n");
+        client
+    };
+    let mut held: Vec<_> = (0..2)
+        .map(|_| {
+            let mut client = connect(world.client());
+            client.head();
+            (client, server.taken())
+        })
+        .collect();
+    let (second, _of_the_same) = world.listener_of(WORK);
+    let (other, _of_another) = world.listener_of("profile:other");
+    let mut waits = connect(World::client_at(second));
+    let mut goes = connect(World::client_at(other));
+    assert!(goes.head().starts_with("HTTP/1.1 200 "));
+    let _there = server.taken();
+    assert_eq!(world.dialled().len(), 3, "a third of the same sandbox");
+    held.pop();
+    assert!(waits.head().starts_with("HTTP/1.1 200 "));
+}
+
+#[test]
+fn listeners_to_which_nobody_connects_take_no_place_from_anybody() {
+    let bounds = Bounds {
+        together: 2,
+        ..Bounds::default()
+    };
+    let world = World::within(&["example.org:443"], bounds);
+    open(&world);
+    let server = world.server("93.184.215.14:443");
+    let idle: Vec<_> = (0..5)
+        .map(|number| world.listener_of(&format!("session:work:local:{number}")))
+        .collect();
+    let mut last = World::client_at(idle.last().unwrap().0);
+    last.send("CONNECT example.org:443 HTTP/1.1\r\n\r\n");
+    assert!(last.head().starts_with("HTTP/1.1 200 "));
+    let _there = server.taken();
 }
 
 #[test]

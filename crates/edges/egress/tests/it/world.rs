@@ -52,9 +52,14 @@ impl Outside for Seen {
 pub(crate) struct World {
     pub(crate) proxy: SocketAddr,
     seen: Arc<Seen>,
+    handle: Proxy,
+    allow: Vec<sandbox::Destination>,
     guard: Option<Guard>,
-    _runtime: Runtime,
+    runtime: Runtime,
 }
+
+/// The sandbox of a world's own proxy.
+pub(crate) const WORK: &str = "profile:work";
 
 impl World {
     pub(crate) fn new(allow: &[&str]) -> Self {
@@ -67,21 +72,29 @@ impl World {
             .enable_all()
             .build()
             .unwrap();
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let proxy = listener.local_addr().unwrap();
         let seen = Arc::new(Seen::default());
         let outside: Arc<dyn Outside> = Arc::clone(&seen) as _;
-        let allow = allow.iter().map(|entry| entry.parse().unwrap()).collect();
-        let guard = {
-            let _entered = runtime.enter();
-            Proxy::new(outside, bounds).serve(listener, allow).unwrap()
-        };
-        Self {
-            proxy,
+        let mut world = Self {
+            proxy: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
             seen,
-            guard: Some(guard),
-            _runtime: runtime,
-        }
+            handle: Proxy::new(outside, bounds),
+            allow: allow.iter().map(|entry| entry.parse().unwrap()).collect(),
+            guard: None,
+            runtime,
+        };
+        let (proxy, guard) = world.listener_of(WORK);
+        world.proxy = proxy;
+        world.guard = Some(guard);
+        world
+    }
+
+    /// Another listener of the same gateway, and whose sandbox it is.
+    pub(crate) fn listener_of(&self, sandbox: &str) -> (SocketAddr, Guard) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let at = listener.local_addr().unwrap();
+        let _entered = self.runtime.enter();
+        let guard = self.handle.serve(listener, sandbox, self.allow.clone());
+        (at, guard.unwrap())
     }
 
     /// The resolver's answers to a name, in turn.
@@ -146,7 +159,11 @@ impl World {
     }
 
     pub(crate) fn client(&self) -> Peer {
-        Peer::new(TcpStream::connect(self.proxy).unwrap())
+        Self::client_at(self.proxy)
+    }
+
+    pub(crate) fn client_at(proxy: SocketAddr) -> Peer {
+        Peer::new(TcpStream::connect(proxy).unwrap())
     }
 
     /// Sends bytes as they are, says that no more come, and reads all that is answered.

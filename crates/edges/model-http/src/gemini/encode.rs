@@ -5,11 +5,19 @@ use serde_json::{Value, json};
 
 use super::schema;
 use crate::answer::object;
-use crate::pictures;
+use crate::manner::{Form, Manner, Thinking};
+use crate::pictures::{Bounds, Kind};
 use crate::transcript::{self, Call, Entry};
 
-/// The whole request may have 20 MB (the vendor's documentation); this leaves room for words.
-const LARGEST_PICTURE: usize = 14 << 20;
+/// The whole request may have 20 MB (the vendor's documentation); this leaves room for words. No GIF is taken.
+const PICTURES: Bounds = Bounds {
+    kinds: &[Kind::Png, Kind::Jpeg, Kind::Webp],
+    largest: 14 << 20,
+    side: u32::MAX,
+    most: 100,
+    together: 14 << 20,
+    crowd: None,
+};
 /// Documented as the signature of calls that another model made.
 const NOT_OURS: &str = "skip_thought_signature_validator";
 
@@ -25,8 +33,11 @@ pub enum Unsigned {
 /// The body of a streaming request of `route` (`PROVIDER/MODEL`); the model stands in the address. Temperature and limits are left to the
 /// provider.
 #[must_use]
-pub fn encode(request: &Request, route: &str, unsigned: Unsigned) -> Value {
-    let mut body = object([("contents", contents(request, route, unsigned).into())]);
+pub fn encode(request: &Request, route: &str, unsigned: Unsigned, manner: Manner) -> Value {
+    let mut body = object([(
+        "contents",
+        contents(request, route, unsigned, manner).into(),
+    )]);
     if let Some(text) = transcript::system(request) {
         body.insert(
             "systemInstruction".to_owned(),
@@ -40,7 +51,29 @@ pub fn encode(request: &Request, route: &str, unsigned: Unsigned) -> Value {
             json!([{ "functionDeclarations": tools }]),
         );
     }
+    if let Some(wish) = manner.wish() {
+        let thinking = json!({ "thinkingConfig": think(wish, manner.form) });
+        body.insert("generationConfig".to_owned(), thinking);
+    }
     body.into()
+}
+
+/// Levels since Gemini 3, a number of tokens before (the vendor's documentation, 2026).
+fn think(wish: Thinking, form: Form) -> Value {
+    if form == Form::Older {
+        let tokens = match wish {
+            Thinking::None => 0,
+            Thinking::Low => 1_024,
+            Thinking::Medium => 8_192,
+            Thinking::High => 24_576,
+        };
+        return json!({ "thinkingBudget": tokens });
+    }
+    let level = match wish {
+        Thinking::None => "minimal",
+        Thinking::Low | Thinking::Medium | Thinking::High => wish.name(),
+    };
+    json!({ "thinkingLevel": level })
 }
 
 fn tool(spec: &ToolSpec) -> Value {
@@ -91,11 +124,11 @@ impl Step {
     }
 }
 
-fn contents(request: &Request, route: &str, unsigned: Unsigned) -> Vec<Value> {
+fn contents(request: &Request, route: &str, unsigned: Unsigned, manner: Manner) -> Vec<Value> {
     let mut said: Vec<Said> = Vec::new();
     let mut step = Step::default();
     let mut results: Vec<(usize, Value)> = Vec::new();
-    for entry in transcript::entries_until_a_person(request, route) {
+    for entry in transcript::entries_until_a_person(request, route, &PICTURES, manner.eyes) {
         match entry {
             Entry::Result {
                 id,
@@ -190,15 +223,7 @@ fn part(content: Content) -> Value {
     match content {
         Content::Text { text } => json!({ "text": text }),
         Content::Image { mime, base64 } => {
-            let refused = if mime == "image/gif" {
-                Some("(a GIF picture, which this model can't look at)".to_owned())
-            } else {
-                pictures::refused(&mime, &base64, LARGEST_PICTURE)
-            };
-            match refused {
-                Some(why) => json!({ "text": why }),
-                None => json!({ "inlineData": { "mimeType": mime, "data": base64 } }),
-            }
+            json!({ "inlineData": { "mimeType": mime, "data": base64 } })
         }
     }
 }

@@ -4,19 +4,27 @@ use model::{Content, Request, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::answer::object;
-use crate::pictures;
+use crate::manner::{Form, Manner, Thinking};
+use crate::pictures::{self, Bounds};
 use crate::transcript::{self, Call, Entry};
 
 /// Local models scale pictures down themselves; this only bounds the request.
-const LARGEST_PICTURE: usize = 20 << 20;
+const PICTURES: Bounds = Bounds {
+    kinds: pictures::USUAL,
+    largest: 20 << 20,
+    side: u32::MAX,
+    most: 50,
+    together: 40 << 20,
+    crowd: None,
+};
 
 /// The body of a streaming request of `route` (`PROVIDER/MODEL`). `context` is the window in tokens: without it the server takes a small
 /// one and silently forgets the beginning. A conversation that is too long is to be refused, not cut.
 #[must_use]
-pub fn encode(request: &Request, route: &str, model: &str, context: u32) -> Value {
+pub fn encode(request: &Request, route: &str, model: &str, context: u32, manner: Manner) -> Value {
     let system =
         transcript::system(request).map(|system| json!({ "role": "system", "content": system }));
-    let entries = transcript::entries(request, route);
+    let entries = transcript::entries(request, route, &PICTURES, manner.eyes);
     let messages: Vec<Value> = system
         .into_iter()
         .chain(entries.into_iter().map(message))
@@ -32,7 +40,19 @@ pub fn encode(request: &Request, route: &str, model: &str, context: u32) -> Valu
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
     }
+    if let Some(wish) = manner.wish() {
+        body.insert("think".to_owned(), think(wish, manner.form));
+    }
     body.into()
+}
+
+/// Levels since 2025; most models know only yes and no, and older servers take nothing else.
+fn think(wish: Thinking, form: Form) -> Value {
+    match (wish, form) {
+        (Thinking::None, _) => false.into(),
+        (_, Form::Older) => true.into(),
+        (_, Form::Newer | Form::Unsaid) => wish.name().into(),
+    }
 }
 
 fn tool(spec: &ToolSpec) -> Value {
@@ -68,12 +88,7 @@ fn user(content: Vec<Content>) -> Value {
     for part in content {
         match part {
             Content::Text { text } => texts.push(text),
-            Content::Image { mime, base64 } => {
-                match pictures::refused(&mime, &base64, LARGEST_PICTURE) {
-                    Some(why) => texts.push(why),
-                    None => images.push(base64),
-                }
-            }
+            Content::Image { base64, .. } => images.push(base64),
         }
     }
     let mut message = object([

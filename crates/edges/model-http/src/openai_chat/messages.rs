@@ -3,17 +3,34 @@
 use model::{Content, ReplayBlock, Request};
 use serde_json::{Value, json};
 
+use crate::manner::Eyes;
+use crate::pictures::{self, Bounds};
 use crate::transcript::{self, Call, Entry};
+
+/// The vendor that began it takes 50 MB and 500 pictures of a request (its documentation, 2025); most servers that speak it take less,
+/// and say so.
+const PICTURES: Bounds = Bounds {
+    kinds: pictures::USUAL,
+    largest: 20 << 20,
+    side: u32::MAX,
+    most: 50,
+    together: 40 << 20,
+    crowd: None,
+};
 
 /// Where some servers put reasoning, and want it back on a message that calls tools.
 pub(super) const REASONING: &str = "reasoning_content";
 
-pub(super) fn messages(request: &Request, route: &str) -> Vec<Value> {
+pub(super) fn messages(request: &Request, route: &str, eyes: Eyes) -> Vec<Value> {
     let system =
         transcript::system(request).map(|system| json!({ "role": "system", "content": system }));
     system
         .into_iter()
-        .chain(transcript::entries(request, route).into_iter().map(message))
+        .chain(
+            transcript::entries(request, route, &PICTURES, eyes)
+                .into_iter()
+                .map(message),
+        )
         .collect()
 }
 
@@ -82,6 +99,8 @@ mod tests {
 
     use super::*;
 
+    const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
+
     fn said(text: &str) -> Message {
         Message::User {
             content: vec![Content::Text {
@@ -126,6 +145,7 @@ mod tests {
                 tools: Vec::new(),
             },
             "acme/m",
+            Eyes::Open,
         )
     }
 
@@ -155,7 +175,10 @@ mod tests {
             { "role": "assistant", "content": "One file." },
             { "role": "user", "content": "thanks" },
         ]);
-        assert_eq!(Value::from(super::messages(&request, "acme/m")), expected);
+        assert_eq!(
+            Value::from(super::messages(&request, "acme/m", Eyes::Open)),
+            expected
+        );
     }
 
     #[test]
@@ -170,14 +193,14 @@ mod tests {
     fn a_picture_goes_as_a_data_url() {
         let image = Content::Image {
             mime: "image/png".to_owned(),
-            base64: "AAAA".to_owned(),
+            base64: PNG.to_owned(),
         };
         let text = Content::Text {
             text: "what is it?".to_owned(),
         };
         let expected = json!({ "role": "user", "content": [
             { "type": "text", "text": "what is it?" },
-            { "type": "image_url", "image_url": { "url": "data:image/png;base64,AAAA" } },
+            { "type": "image_url", "image_url": { "url": format!("data:image/png;base64,{PNG}") } },
         ] });
         assert_eq!(
             wire(vec![Message::User {
@@ -285,7 +308,7 @@ mod tests {
             tools: Vec::new(),
         };
         let sent = |route: &str| {
-            let all = super::messages(&request, route);
+            let all = super::messages(&request, route, Eyes::Open);
             all.get(1).unwrap().get(REASONING).cloned()
         };
         assert_eq!(sent("acme/m"), Some(json!("hm")));

@@ -4,11 +4,19 @@ use model::{Content, ReplayBlock, Request, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::answer::object;
-use crate::pictures;
+use crate::manner::Manner;
+use crate::pictures::{self, Bounds};
 use crate::transcript::{self, Call, Entry};
 
-/// Largest picture; the vendor allows 512 MB for a whole request.
-const LARGEST_PICTURE: usize = 20 << 20;
+/// The vendor takes 50 MB and 500 pictures of a request (its documentation, 2025).
+const PICTURES: Bounds = Bounds {
+    kinds: pictures::USUAL,
+    largest: 20 << 20,
+    side: u32::MAX,
+    most: 100,
+    together: 40 << 20,
+    crowd: None,
+};
 
 /// Whether reasoning is asked for, sealed, so that it can be sent back with the next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,8 +29,14 @@ pub enum Sealed {
 
 /// The body of a streaming request of `route` (`PROVIDER/MODEL`). Temperature and limits are left to the provider.
 #[must_use]
-pub fn encode(request: &Request, route: &str, model: &str, sealed: Sealed) -> Value {
-    let input: Vec<Value> = transcript::entries(request, route)
+pub fn encode(
+    request: &Request,
+    route: &str,
+    model: &str,
+    sealed: Sealed,
+    manner: Manner,
+) -> Value {
+    let input: Vec<Value> = transcript::entries(request, route, &PICTURES, manner.eyes)
         .into_iter()
         .flat_map(items)
         .collect();
@@ -37,6 +51,9 @@ pub fn encode(request: &Request, route: &str, model: &str, sealed: Sealed) -> Va
     }
     if sealed == Sealed::Wanted {
         body.insert("include".to_owned(), json!(["reasoning.encrypted_content"]));
+    }
+    if let Some(wish) = manner.wish() {
+        body.insert("reasoning".to_owned(), json!({ "effort": wish.name() }));
     }
     if !request.tools.is_empty() {
         body.insert("tools".to_owned(), request.tools.iter().map(tool).collect());
@@ -96,12 +113,8 @@ fn answered(text: &str, calls: Vec<Call>, replay: &[ReplayBlock]) -> Vec<Value> 
 fn part(content: Content) -> Value {
     match content {
         Content::Text { text } => json!({ "type": "input_text", "text": text }),
-        Content::Image { mime, base64 } => match pictures::refused(&mime, &base64, LARGEST_PICTURE)
-        {
-            Some(why) => json!({ "type": "input_text", "text": why }),
-            None => {
-                json!({ "type": "input_image", "image_url": format!("data:{mime};base64,{base64}") })
-            }
-        },
+        Content::Image { mime, base64 } => {
+            json!({ "type": "input_image", "image_url": format!("data:{mime};base64,{base64}") })
+        }
     }
 }

@@ -6,9 +6,10 @@ use model::{
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tidings_model_http::Manner;
 use tidings_model_http::anthropic::{Decoder, encode};
 
-use crate::kit::{Kit, ROUTE, Wire, any_json, call, events, limits, said};
+use crate::kit::{Kit, PNG, ROUTE, Wire, any_json, call, events, limits, said};
 
 const KIT: Kit = Kit {
     make: || Box::new(Decoder::new(ROUTE, limits())),
@@ -414,8 +415,8 @@ fn a_turn_with_tools_is_sent_with_its_marks() {
             Message::User {
                 content: vec![
                     text("look"),
+                    image("image/png", PNG),
                     image("image/png", "AAAA"),
-                    image("image/tiff", "AAAA"),
                 ],
             },
             Message::Assistant {
@@ -448,7 +449,7 @@ fn a_turn_with_tools_is_sent_with_its_marks() {
         "messages": [
             { "role": "user", "content": [
                 { "type": "text", "text": "look" },
-                { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": "AAAA" } },
+                { "type": "image", "source": { "type": "base64", "media_type": "image/png", "data": PNG } },
                 { "type": "text", "text": "(a picture of a kind that this model can't look at)", "cache_control": mark },
             ] },
             { "role": "assistant", "content": [
@@ -465,8 +466,11 @@ fn a_turn_with_tools_is_sent_with_its_marks() {
             ] },
         ],
     });
-    assert_eq!(encode(&request, ROUTE, "m-1", 100), expected);
-    let elsewhere = encode(&request, "acme/other", "m-1", 100).to_string();
+    assert_eq!(
+        encode(&request, ROUTE, "m-1", 100, Manner::default()),
+        expected
+    );
+    let elsewhere = encode(&request, "acme/other", "m-1", 100, Manner::default()).to_string();
     assert!(!elsewhere.contains("thinking"), "{elsewhere}");
 }
 
@@ -493,7 +497,7 @@ fn little_is_sent_where_there_is_little() {
         goes_on(true), { "role": "assistant", "content": [{ "type": "text", "text": "hello" }] }, goes_on(true),
     ] });
     assert_eq!(
-        encode(&request, ROUTE, "m-1", 1),
+        encode(&request, ROUTE, "m-1", 1, Manner::default()),
         expected,
         "a person's word is first and last"
     );
@@ -503,7 +507,7 @@ fn little_is_sent_where_there_is_little() {
         }],
         ..request
     };
-    let sent = encode(&large, ROUTE, "m-1", 1).to_string();
+    let sent = encode(&large, ROUTE, "m-1", 1, Manner::default()).to_string();
     assert!(
         sent.contains("too large for this model") && sent.len() < 1000,
         "{sent}"

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use model::{Content, Message, ModelError, ModelPort as _, Reply, Request, StopReason, ToolSpec};
+use model::{
+    Content, Facts, Message, ModelError, ModelPort as _, Reply, Request, StopReason, ToolSpec,
+};
 use net::Client;
 use serde_json::{Value, json};
-use tidings_model_http::{Api, HttpModel, Options};
+use tidings_model_http::{Api, HttpModel, Options, Thinking};
 use waybill::Secret;
 
-use crate::kit::{call, events};
+use crate::kit::{PNG, call, events};
 use crate::server::{Said, Server};
 
 const EVENTS: &str = "text/event-stream";
@@ -171,6 +173,130 @@ async fn a_model_that_writes_less_is_asked_within_its_bound_from_then_on() {
     assert_eq!(asked.first().unwrap().path, "/anthropic/v1/messages");
 }
 
+fn looking() -> Request {
+    let mut request = hello();
+    let picture = Content::Image {
+        mime: "image/png".to_owned(),
+        base64: PNG.to_owned(),
+    };
+    request.messages.push(Message::User {
+        content: vec![picture],
+    });
+    request
+}
+
+/// Which of the requests showed the picture.
+fn shown(server: &Server) -> Vec<bool> {
+    let asked = server.asked();
+    asked
+        .iter()
+        .map(|one| one.body.to_string().contains(PNG))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_model_that_sees_nothing_is_told_of_pictures_in_words_from_then_on() {
+    let no = r#"{"type":"error","error":{"type":"invalid_request_error","message":"this model does not support images"}}"#;
+    let server = Server::start([
+        Said::status(400, no, &[]),
+        Said::stream(EVENTS, &anthropic_words("one")),
+        Said::stream(EVENTS, &anthropic_words("two")),
+    ])
+    .await;
+    let model = model(&server, Api::Anthropic, "/anthropic");
+    for expected in ["one", "two"] {
+        assert_eq!(ask(&model, &looking()).await.unwrap().text, expected);
+    }
+    assert_eq!(shown(&server), [true, false, false]);
+    let said = server.asked()[1].body.to_string();
+    assert!(
+        said.contains("(a picture, which this model can't look at)"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn a_picture_that_a_provider_does_not_take_does_not_end_the_conversation() {
+    let no = r#"{"type":"error","error":{"type":"invalid_request_error","message":"messages.0.content.1.image.source.base64: Could not process image"}}"#;
+    let server = Server::start([
+        Said::status(400, no, &[]),
+        Said::stream(EVENTS, &anthropic_words("one")),
+        Said::status(400, no, &[]),
+        Said::stream(EVENTS, &anthropic_words("two")),
+    ])
+    .await;
+    let model = model(&server, Api::Anthropic, "/anthropic");
+    for expected in ["one", "two"] {
+        assert_eq!(ask(&model, &looking()).await.unwrap().text, expected);
+    }
+    assert_eq!(shown(&server), [true, false, true, false]);
+}
+
+#[tokio::test]
+async fn a_refusal_that_names_pictures_where_there_are_none_is_a_refusal() {
+    let no = r#"{"error":{"message":"this model does not support images"}}"#;
+    let server = Server::start([
+        Said::status(400, no, &[]),
+        Said::stream(EVENTS, &anthropic_words("one")),
+    ])
+    .await;
+    let model = model(&server, Api::Anthropic, "/anthropic");
+    assert!(ask(&model, &hello()).await.is_err());
+    assert_eq!(ask(&model, &looking()).await.unwrap().text, "one");
+    assert_eq!(shown(&server), [false, true]);
+}
+
+#[tokio::test]
+async fn a_model_that_is_known_to_see_nothing_is_shown_nothing() {
+    let server = Server::start([Said::stream(EVENTS, &anthropic_words("one"))]).await;
+    let options = Options {
+        api: Api::Anthropic,
+        facts: Facts {
+            images: Some(false),
+            ..Facts::default()
+        },
+        ..Options::new("acme", &server.url, "m-1", None)
+    };
+    let model = HttpModel::new(Client::new(net::Options::default()).unwrap(), options);
+    assert_eq!(ask(&model, &looking()).await.unwrap().text, "one");
+    assert_eq!(shown(&server), [false]);
+}
+
+#[tokio::test]
+async fn a_model_that_does_not_think_as_wished_is_asked_without_from_then_on() {
+    let no = |words: &str| {
+        format!(
+            r#"{{"type":"error","error":{{"type":"invalid_request_error","message":"{words}"}}}}"#
+        )
+    };
+    let server = Server::start([
+        Said::status(
+            400,
+            &no("output_config: Extra inputs are not permitted"),
+            &[],
+        ),
+        Said::status(400, &no("thinking: this model can't think"), &[]),
+        Said::stream(EVENTS, &anthropic_words("one")),
+        Said::stream(EVENTS, &anthropic_words("two")),
+    ])
+    .await;
+    let options = Options {
+        api: Api::Anthropic,
+        thinking: Some(Thinking::High),
+        ..Options::new("acme", &server.url, "m-1", None)
+    };
+    let model = HttpModel::new(Client::new(net::Options::default()).unwrap(), options);
+    for expected in ["one", "two"] {
+        assert_eq!(ask(&model, &hello()).await.unwrap().text, expected);
+    }
+    let asked = server.asked();
+    let kinds: Vec<Option<&str>> = asked
+        .iter()
+        .map(|one| one.body.pointer("/thinking/type")?.as_str())
+        .collect();
+    assert_eq!(kinds, [Some("adaptive"), Some("enabled"), None, None]);
+}
+
 #[tokio::test]
 async fn waits_that_a_provider_names() {
     let slow = r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#;
@@ -236,7 +362,7 @@ async fn an_overloaded_provider_may_be_asked_again() {
         .await
         .unwrap_err();
     assert_eq!(told.to_string(), "acme failed: HTTP 529: Overloaded");
-    assert!(told.is_passing());
+    assert!(matches!(told, ModelError::Failed { .. }), "{told}");
 }
 
 fn ollama_words(text: &str) -> String {

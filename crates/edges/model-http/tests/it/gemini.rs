@@ -6,9 +6,10 @@ use model::{
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tidings_model_http::Manner;
 use tidings_model_http::gemini::{Decoder, Unsigned, encode};
 
-use crate::kit::{Kit, ROUTE, Wire, any_json, call, events, limits, said};
+use crate::kit::{GIF, Kit, PNG, ROUTE, Wire, any_json, call, events, limits, said};
 
 const KIT: Kit = Kit {
     make: || Box::new(Decoder::new(ROUTE, limits())),
@@ -242,9 +243,9 @@ fn after_two_calls(calls: Vec<ToolCall>) -> Request {
     let text = |text: &str| Content::Text {
         text: text.to_owned(),
     };
-    let image = |mime: &str| Content::Image {
-        mime: mime.to_owned(),
-        base64: "AAAA".to_owned(),
+    let image = |base64: &str| Content::Image {
+        mime: "image/jpeg".to_owned(),
+        base64: base64.to_owned(),
     };
     let block = ReplayBlock {
         call: Some(0),
@@ -253,7 +254,7 @@ fn after_two_calls(calls: Vec<ToolCall>) -> Request {
     Request {
         system: "You are Ada.".to_owned(),
         messages: vec![
-            person(vec![text("look"), image("image/png"), image("image/gif")]),
+            person(vec![text("look"), image(PNG), image(GIF)]),
             Message::Assistant {
                 text: "Yes.".to_owned(),
                 calls,
@@ -302,8 +303,8 @@ fn a_turn_with_tools_is_sent_in_the_order_of_its_calls() {
         "contents": [
             { "role": "user", "parts": [
                 { "text": "look" },
-                { "inlineData": { "mimeType": "image/png", "data": "AAAA" } },
-                { "text": "(a GIF picture, which this model can't look at)" },
+                { "inlineData": { "mimeType": "image/png", "data": PNG } },
+                { "text": "(a picture of a kind that this model can't look at)" },
             ] },
             { "role": "model", "parts": [
                 { "text": "Yes." },
@@ -317,7 +318,10 @@ fn a_turn_with_tools_is_sent_in_the_order_of_its_calls() {
             ] },
         ],
     });
-    assert_eq!(encode(&request, ROUTE, Unsigned::Plain), expected);
+    assert_eq!(
+        encode(&request, ROUTE, Unsigned::Plain, Manner::default()),
+        expected
+    );
 }
 
 #[test]
@@ -327,7 +331,7 @@ fn another_models_calls_go_without_its_signature() {
         call("b", "x", json!({})),
     ]);
     let of = |route: &str, unsigned: Unsigned, at: usize| {
-        let sent = encode(&request, route, unsigned);
+        let sent = encode(&request, route, unsigned, Manner::default());
         sent.pointer(&format!("/contents/1/parts/{at}"))
             .unwrap()
             .clone()
@@ -390,6 +394,6 @@ proptest! {
     fn no_schema_is_too_odd(schema in any_json(&["type", "properties", "items", "anyOf", "const", "$defs", "pattern", "enum"])) {
         let tool = ToolSpec { name: "x".to_owned(), description: String::new(), parameters: json!({ "properties": { "a": schema } }) };
         let request = Request { system: String::new(), messages: Vec::new(), tools: vec![tool] };
-        drop(encode(&request, ROUTE, Unsigned::Plain));
+        drop(encode(&request, ROUTE, Unsigned::Plain, Manner::default()));
     }
 }

@@ -6,6 +6,11 @@ use proptest::prelude::*;
 use serde_json::{Map, Value};
 use tidings_model_http::{Decode, Limits, LineDecoder};
 
+/// Pictures of one pixel, in base64.
+pub(crate) const PNG: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
+pub(crate) const GIF: &str = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";
+
 pub(crate) const ROUTE: &str = "acme/m-1";
 
 pub(crate) fn limits() -> Limits {

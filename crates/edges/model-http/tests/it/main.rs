@@ -11,6 +11,8 @@ mod dialects;
 mod discovery;
 mod exchange;
 mod gemini;
+mod histories;
+mod keys;
 mod kit;
 mod ollama;
 mod openai_responses;

@@ -3,9 +3,10 @@
 use model::{Content, Delta, Message, ModelError, Reply, Request, StopReason, ToolSpec, Usage};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tidings_model_http::Manner;
 use tidings_model_http::ollama::{Decoder, encode};
 
-use crate::kit::{Kit, ROUTE, Wire, any_json, call, limits, said};
+use crate::kit::{Kit, PNG, ROUTE, Wire, any_json, call, limits, said};
 
 const KIT: Kit = Kit {
     make: || Box::new(Decoder::new(ROUTE, limits())),
@@ -202,15 +203,15 @@ fn a_turn_with_tools_is_sent_with_its_window() {
     let text = |text: &str| Content::Text {
         text: text.to_owned(),
     };
-    let image = |mime: &str| Content::Image {
-        mime: mime.to_owned(),
-        base64: "AAAA".to_owned(),
+    let image = |base64: &str| Content::Image {
+        mime: "image/png".to_owned(),
+        base64: base64.to_owned(),
     };
     let request = Request {
         system: "You are Ada.".to_owned(),
         messages: vec![
             Message::User {
-                content: vec![text("look"), image("image/png"), image("image/tiff")],
+                content: vec![text("look"), image(PNG), image("AAAA")],
             },
             Message::Assistant {
                 text: String::new(),
@@ -240,19 +241,25 @@ fn a_turn_with_tools_is_sent_with_its_window() {
         "tools": [{ "type": "function", "function": { "name": "x", "description": "Does.", "parameters": { "type": "object" } } }],
         "messages": [
             { "role": "system", "content": "You are Ada." },
-            { "role": "user", "content": "look\n\n(a picture of a kind that this model can't look at)", "images": ["AAAA"] },
+            { "role": "user", "content": "look\n\n(a picture of a kind that this model can't look at)", "images": [PNG] },
             { "role": "assistant", "content": "", "tool_calls": [{ "function": { "name": "x", "arguments": { "n": 1 } } }] },
             { "role": "tool", "tool_name": "x", "content": "no" },
             { "role": "assistant", "content": "Done." },
         ],
     });
-    assert_eq!(encode(&request, ROUTE, "m-1", 16384), expected);
+    assert_eq!(
+        encode(&request, ROUTE, "m-1", 16384, Manner::default()),
+        expected
+    );
     let bare = Request {
         system: String::new(),
         tools: Vec::new(),
         ..request
     };
-    assert_eq!(encode(&bare, ROUTE, "m-1", 1).get("tools"), None);
+    assert_eq!(
+        encode(&bare, ROUTE, "m-1", 1, Manner::default()).get("tools"),
+        None
+    );
 }
 
 const WORDS: &[&str] = &[

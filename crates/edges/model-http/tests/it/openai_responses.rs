@@ -6,9 +6,10 @@ use model::{
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tidings_model_http::Manner;
 use tidings_model_http::openai_responses::{Decoder, Sealed, encode};
 
-use crate::kit::{Kit, ROUTE, Wire, any_json, call, events, limits, said};
+use crate::kit::{Kit, PNG, ROUTE, Wire, any_json, call, events, limits, said};
 
 const KIT: Kit = Kit {
     make: || Box::new(Decoder::new(ROUTE, limits())),
@@ -294,7 +295,7 @@ fn errors_inside_a_stream() {
         ),
         (
             json!({ "type": "error", "error": { "type": "insufficient_quota", "message": "none left" } }),
-            "acme says wait: no credit is left there, so waiting won't help; add some, or choose another model (none left)",
+            "no credit is left at acme, so waiting won't help; add some, or choose another model (none left)",
         ),
         (
             json!({ "error": { "message": "boom" } }),
@@ -339,7 +340,7 @@ fn a_turn_with_tools_is_sent_whole() {
     };
     let image = Content::Image {
         mime: "image/png".to_owned(),
-        base64: "AAAA".to_owned(),
+        base64: PNG.to_owned(),
     };
     let sealed =
         json!({ "type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "sealed" });
@@ -379,7 +380,7 @@ fn a_turn_with_tools_is_sent_whole() {
         "tools": [{ "type": "function", "name": "x", "description": "Does.", "parameters": { "type": "object" }, "strict": false }],
         "input": [
             { "type": "message", "role": "user", "content": [
-                { "type": "input_text", "text": "look" }, { "type": "input_image", "image_url": "data:image/png;base64,AAAA" },
+                { "type": "input_text", "text": "look" }, { "type": "input_image", "image_url": format!("data:image/png;base64,{PNG}") },
             ] },
             { "type": "message", "role": "assistant", "content": "Yes." },
             sealed,
@@ -387,8 +388,18 @@ fn a_turn_with_tools_is_sent_whole() {
             { "type": "function_call_output", "call_id": "a", "output": "no" },
         ],
     });
-    assert_eq!(encode(&request, ROUTE, "m-1", Sealed::Wanted), expected);
-    let elsewhere = encode(&request, "acme/other", "m-1", Sealed::Unwanted).to_string();
+    assert_eq!(
+        encode(&request, ROUTE, "m-1", Sealed::Wanted, Manner::default()),
+        expected
+    );
+    let elsewhere = encode(
+        &request,
+        "acme/other",
+        "m-1",
+        Sealed::Unwanted,
+        Manner::default(),
+    )
+    .to_string();
     assert!(
         !elsewhere.contains("sealed") && !elsewhere.contains("include"),
         "{elsewhere}"

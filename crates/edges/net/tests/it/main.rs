@@ -7,5 +7,6 @@
 )]
 
 mod answers;
+mod public;
 mod server;
 mod uploads;

@@ -44,7 +44,7 @@ async fn without_an_engine_nothing_runs_and_it_is_found_when_it_comes() {
     assert!(matches!(refusal, Refusal::Sandbox { .. }), "{refusal:?}");
     driver.ping().await.unwrap_err();
     driver.describe().await.unwrap_err();
-    symlink("/var/run/docker.sock", &socket).unwrap();
+    symlink(crate::world::socket(), &socket).unwrap();
     let output = driver
         .exec(&scope, &bench.spec, exec("echo here"))
         .await

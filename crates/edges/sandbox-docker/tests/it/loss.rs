@@ -1,21 +1,20 @@
 //! The container, the connection or the engine goes away under a command. It runs once, or its caller is told.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use conformance::sandbox::bench::{eventually, exec};
 use conformance::sandbox::{Bench, SandboxWorld};
 use sandbox::{Exit, SandboxError};
-use tempfile::TempDir;
 use tidings_sandbox_docker::{DockerSandbox, Options};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::world::{World, docker, options};
+use crate::own_engine::{OwnEngine, Sight};
+use crate::world::{World, docker, options, socket};
 
 /// Where a connection is cut.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,7 +83,7 @@ impl Wire {
 }
 
 async fn pass(client: UnixStream, cut: Arc<Mutex<Option<(&'static str, Cut)>>>) {
-    let engine = UnixStream::connect("/var/run/docker.sock").await.unwrap();
+    let engine = UnixStream::connect(socket()).await.unwrap();
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_engine, mut to_engine) = engine.into_split();
     let silenced = CancellationToken::new();
@@ -270,153 +269,17 @@ async fn a_container_that_is_stopped_under_a_command_is_told_and_not_taken_for_i
     assert!(next.note.unwrap().contains("started again"));
 }
 
-/// An engine of this test's own, which may be killed.
-struct OwnEngine {
-    folder: TempDir,
-    daemon: Child,
-}
-
-impl OwnEngine {
-    fn socket(&self) -> String {
-        format!("unix://{}/docker.sock", self.folder.path().display())
-    }
-
-    fn launch(folder: &Path) -> std::io::Result<Child> {
-        let place = |name: &str| format!("{}/{name}", folder.display());
-        let log = std::fs::File::create(folder.join("log"))?;
-        Command::new("dockerd")
-            .args([
-                "--bridge=none",
-                "--iptables=false",
-                "--ip-forward=false",
-                "--ip-masq=false",
-            ])
-            .args(["--data-root", &place("data"), "--exec-root", &place("exec")])
-            .args([
-                "--pidfile",
-                &place("pid"),
-                "--host",
-                &format!("unix://{}", place("docker.sock")),
-            ])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-    }
-
-    /// `None`, and why, where this machine does not let a second engine run.
-    async fn start() -> Option<Self> {
-        let folder = tempfile::tempdir().unwrap();
-        let daemon = match Self::launch(folder.path()) {
-            Ok(daemon) => daemon,
-            Err(error) => {
-                println!("skipped: no engine of its own ({error})");
-                return None;
-            }
-        };
-        let engine = Self { folder, daemon };
-        if !engine.answers().await {
-            let log = engine.log();
-            println!("skipped: an engine of its own does not start here:\n{log}");
-            return None;
-        }
-        let load = format!(
-            "docker save tidings-test:1 | docker --host {} load",
-            engine.socket()
-        );
-        assert!(
-            Command::new("sh")
-                .args(["-c", &load])
-                .stdout(Stdio::null())
-                .status()
-                .unwrap()
-                .success()
-        );
-        Some(engine)
-    }
-
-    async fn answers(&self) -> bool {
-        for _ in 0..300 {
-            let said = Command::new("docker")
-                .args(["--host", &self.socket(), "info"])
-                .output()
-                .unwrap();
-            if said.status.success() {
-                return true;
-            }
-            tokio::time::sleep(Duration::from_millis(200)).await;
-        }
-        false
-    }
-
-    fn log(&self) -> String {
-        std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
-    }
-
-    fn kill(&mut self) {
-        self.daemon.kill().unwrap();
-        self.daemon.wait().unwrap();
-    }
-
-    fn again(&mut self) {
-        // What it had started died with it; where nobody buries the dead, the next one would wait for it for ever.
-        let pid = self.folder.path().join("exec/containerd/containerd.pid");
-        std::fs::remove_file(pid).unwrap_or_default();
-        self.daemon = Self::launch(self.folder.path()).unwrap();
-    }
-
-    fn end(pid: &str) {
-        Command::new("kill")
-            .args(["-TERM", pid])
-            .stderr(Stdio::null())
-            .status()
-            .unwrap();
-    }
-}
-
-impl Drop for OwnEngine {
-    fn drop(&mut self) {
-        let all = format!(
-            "docker --host {0} ps -aq | xargs -r docker --host {0} rm -f",
-            self.socket()
-        );
-        Command::new("sh")
-            .args(["-c", &all])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .unwrap();
-        Self::end(&self.daemon.id().to_string());
-        self.daemon.wait().unwrap();
-        // If it was killed once, what it had started may have outlived it.
-        let pid = self.folder.path().join("exec/containerd/containerd.pid");
-        if let Ok(pid) = std::fs::read_to_string(pid) {
-            Self::end(pid.trim());
-        }
-        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-        let inside = self.folder.path().to_str().unwrap();
-        for place in mounts.lines().filter_map(|line| line.split(' ').nth(1)) {
-            if place.starts_with(inside) {
-                Command::new("umount")
-                    .args(["--lazy", place])
-                    .status()
-                    .unwrap();
-            }
-        }
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn an_engine_that_is_killed_and_started_again_loses_no_command_and_repeats_none() {
     let mut bench = Bench::<World>::build().await;
-    let Some(mut engine) = OwnEngine::start().await else {
+    let Some(mut engine) = OwnEngine::start(Sight::Whole).await else {
         return;
     };
     let home = bench.world.home().to_owned();
     bench.port = Arc::new(DockerSandbox::new(options(
         "own-engine",
         &home,
-        Some(engine.socket()),
+        Some(engine.host().to_owned()),
     )));
     bench.say("echo kept > /opt/kept; echo ran >> ran").await;
     engine.kill();

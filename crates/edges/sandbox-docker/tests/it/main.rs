@@ -10,12 +10,15 @@
 
 mod away;
 mod keeping;
+mod large;
 mod leftovers;
 mod life;
 mod loss;
 mod networks;
+mod own_engine;
 mod running;
 mod together;
+mod volumes;
 mod way_out;
 mod world;
 

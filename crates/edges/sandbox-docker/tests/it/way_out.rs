@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use conformance::sandbox::Bench;
 use conformance::sandbox::bench::exec;
-use sandbox::{Destination, Network};
+use sandbox::{Destination, Network, SandboxKey};
 use tidings_sandbox_docker::{DockerSandbox, Egress, Options};
 
 use crate::world::{World, docker};
 
 /// Answers everybody with a word, and remembers for whom.
 #[derive(Default)]
-struct Answering {
+pub(crate) struct Answering {
     served: Mutex<Vec<Vec<Destination>>>,
     open: Arc<AtomicUsize>,
 }
@@ -33,7 +33,12 @@ impl Drop for Open {
 }
 
 impl Egress for Answering {
-    fn serve(&self, listener: TcpListener, allow: Vec<Destination>) -> Box<dyn Send + Sync> {
+    fn serve(
+        &self,
+        listener: TcpListener,
+        _sandbox: &SandboxKey,
+        allow: Vec<Destination>,
+    ) -> Box<dyn Send + Sync> {
         self.served.lock().unwrap().push(allow);
         self.open.fetch_add(1, Ordering::SeqCst);
         let stop = Arc::new(AtomicBool::new(false));
@@ -62,7 +67,7 @@ fn answer(mut stream: TcpStream) {
 }
 
 /// Asks whatever `HTTP_PROXY` names.
-const ASK: &str = r#"bash -c 'at=${HTTP_PROXY#http://}; exec 3<>/dev/tcp/${at%:*}/${at#*:}; echo word >&3; cat <&3'"#;
+pub(crate) const ASK: &str = r#"bash -c 'at=${HTTP_PROXY#http://}; exec 3<>/dev/tcp/${at%:*}/${at#*:}; echo word >&3; cat <&3'"#;
 
 fn driver(world: &World, egress: Option<Arc<dyn Egress>>) -> DockerSandbox {
     DockerSandbox::new(Options {

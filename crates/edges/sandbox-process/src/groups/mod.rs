@@ -5,6 +5,8 @@
 //! gave it one (`Delegate=yes`). Everywhere else the bounds for each process stand alone.
 
 mod places;
+#[cfg(test)]
+mod real;
 
 use std::collections::HashMap;
 use std::fs;

@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat};
 
-use super::{Stop, Unbuffered, report};
-use crate::plan::{Kind, Listed, Report, Special};
+use super::{Stop, Unbuffered, hand, report};
+use crate::plan::{Handed, Kind, Listed, Report, Special};
 
 /// How many entries are held beyond those that are told.
 const SURPLUS: usize = 10_000;
@@ -91,7 +91,13 @@ fn stop(path: &str) -> impl Fn(io::Error) -> Stop + '_ {
     }
 }
 
-pub(super) fn read(path: &str, offset: u64, most: usize) -> Result<Report, Stop> {
+/// Hands the file over if it lies on this device, and else gives its bytes out.
+pub(super) fn read(
+    path: &str,
+    offset: u64,
+    most: usize,
+    device: u64,
+) -> Result<Option<Report>, Stop> {
     let wrong = stop(path);
     let found = find(path).map_err(&wrong)?;
     if let Some(special) = found.special() {
@@ -101,13 +107,21 @@ pub(super) fn read(path: &str, offset: u64, most: usize) -> Result<Report, Stop>
         )));
     }
     let mut file = found.open().map_err(&wrong)?;
+    if found.stat.st_dev == device {
+        let handed = Handed {
+            device: found.stat.st_dev,
+            inode: found.stat.st_ino,
+        };
+        hand::over(file.as_fd(), &Report::Opened(handed)).map_err(&wrong)?;
+        return Ok(None);
+    }
     file.seek(SeekFrom::Start(offset)).map_err(&wrong)?;
     let mut piece = file.take(most as u64);
     io::copy(&mut piece, &mut io::stdout()).map_err(&wrong)?;
     io::stdout().flush().map_err(&wrong)?;
-    Ok(Report::Read {
+    Ok(Some(Report::Read {
         size: u64::try_from(found.stat.st_size).unwrap_or(0),
-    })
+    }))
 }
 
 pub(super) fn write(path: &str, length: usize, create_new: bool) -> Result<Report, Stop> {

@@ -92,7 +92,16 @@ fn work(
             };
             return command::run(wanted, window);
         }
-        Work::Read { path, offset, most } => files::read(&path, offset, most)?,
+        Work::Read {
+            path,
+            offset,
+            most,
+            device,
+        } => match files::read(&path, offset, most, device)? {
+            Some(done) => done,
+            // It went with the file.
+            None => return Ok(0),
+        },
         Work::Write {
             path,
             length,
@@ -102,8 +111,21 @@ fn work(
         Work::Capture {
             path,
             limit,
+            device,
             secret,
-        } => capture::run(&path, limit, &secret, &plan.binds)?,
+        } => {
+            let wanted = capture::Wanted {
+                path,
+                limit,
+                device,
+                secret,
+            };
+            match capture::run(&wanted, &plan.binds)? {
+                Some(done) => done,
+                // It went with the file.
+                None => return Ok(0),
+            }
+        }
     };
     report(&done);
     Ok(0)

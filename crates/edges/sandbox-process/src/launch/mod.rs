@@ -9,6 +9,7 @@ mod devices;
 mod egress;
 mod files;
 mod gateway;
+mod hand;
 mod inner;
 mod limits;
 mod loopback;

@@ -1,14 +1,16 @@
 //! Captures that a driver of this kind could get wrong by its own means.
 
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use conformance::sandbox::bench::{exec, path};
+use conformance::sandbox::bench::{PATIENCE, eventually, exec, path};
 use conformance::sandbox::{Bench, SandboxWorld as _};
 use sandbox::{
     Blob, BlobError, BlobReader, BlobStore, BlobWriter, ContentHash, Exit, Mount, MountMode,
-    SandboxPath, SandboxPort as _,
+    Refusal, SandboxPath, SandboxPort as _,
 };
 use waybill::ProfileId;
 
@@ -82,6 +84,101 @@ async fn two_gigabytes_come_out_with_memory_for_a_few_megabytes() {
     assert_eq!(artifact.blob.size, SIZE);
     let more = peak() - before;
     assert!(more < 32 << 10, "{more} kB more");
+}
+
+#[tokio::test]
+async fn a_file_of_a_folder_on_another_disk_comes_out_and_is_read_all_the_same() {
+    let bench = Here::build().await;
+    let device = |folder: &Path| std::fs::metadata(folder).map(|found| found.dev());
+    let other = Path::new("/dev/shm");
+    if device(other).is_err() || device(other).ok() == device(bench.world.home()).ok() {
+        println!("skipped: this machine has no /dev/shm of its own");
+        return;
+    }
+    let shown = tempfile::tempdir_in(other).unwrap();
+    let noise: Vec<u8> = (0..1_u32 << 20).flat_map(u32::to_le_bytes).collect();
+    std::fs::write(shown.path().join("far.bin"), &noise).unwrap();
+    let mut spec = bench.spec.clone();
+    spec.mounts.push(Mount {
+        host: shown.path().to_str().unwrap().to_owned(),
+        at: SandboxPath::parse("/far").unwrap(),
+        mode: MountMode::Ro,
+    });
+    let (scope, file) = (bench.scope("work"), path("/far/far.bin"));
+    let capture = async |limit| {
+        let port = &bench.port;
+        port.capture(&scope, &spec, &file, limit, &bench.blobs)
+            .await
+    };
+    let artifact = capture(noise.len() as u64).await.unwrap();
+    assert!(bench.bytes(&artifact) == noise.as_slice());
+    let refusal = capture(noise.len() as u64 - 1).await.unwrap_err();
+    assert!(matches!(refusal, Refusal::TooLarge { .. }), "{refusal:?}");
+    let (bytes, size) = bench
+        .port
+        .read(&scope, &spec, &file, 4_000, 8)
+        .await
+        .unwrap();
+    assert_eq!(size, noise.len() as u64);
+    assert_eq!(bytes.as_ref(), noise.get(4_000..4_008).unwrap());
+}
+
+/// A store that takes nothing after its first piece until it is dropped.
+struct Stuck(Arc<AtomicU64>);
+
+#[async_trait]
+impl BlobStore for Stuck {
+    async fn create(&self, _profile: &ProfileId) -> Result<Box<dyn BlobWriter>, BlobError> {
+        Ok(Box::new(Stuck(Arc::clone(&self.0))))
+    }
+
+    async fn open(
+        &self,
+        _profile: &ProfileId,
+        _hash: &ContentHash,
+    ) -> Result<(u64, Box<dyn BlobReader>), BlobError> {
+        Err(BlobError::Missing)
+    }
+}
+
+#[async_trait]
+impl BlobWriter for Stuck {
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
+        self.0.fetch_add(bytes.len() as u64, Ordering::SeqCst);
+        std::future::pending().await
+    }
+
+    async fn finish(self: Box<Self>, _name: &str) -> Result<Blob, BlobError> {
+        Err(BlobError::Missing)
+    }
+}
+
+#[tokio::test]
+async fn a_capture_that_is_given_up_lets_go_of_the_file() {
+    let bench = Here::build().await;
+    bench.say("head -c 50000000 /dev/zero > big.bin").await;
+    let (scope, file) = (bench.scope("work"), path("big.bin"));
+    let taken = Arc::new(AtomicU64::new(0));
+    let blobs = Stuck(Arc::clone(&taken));
+    let inode = bench.say("stat -c %i big.bin").await.trim().parse();
+    let inode: u64 = inode.unwrap();
+    // By its number: it was opened where the gateway's own paths mean nothing.
+    let held = || {
+        std::fs::read_dir("/proc/self/fd")
+            .unwrap()
+            .flatten()
+            .filter_map(|entry| std::fs::metadata(entry.path()).ok())
+            .any(|found| found.ino() == inode && found.len() == 50_000_000)
+    };
+    // While the capture is there: it is gone before a branch below begins.
+    let given_up = eventually(PATIENCE, "the gateway reads it itself", async || {
+        taken.load(Ordering::SeqCst) > 0 && held()
+    });
+    tokio::select! {
+        taken = bench.port.capture(&scope, &bench.spec, &file, 1 << 30, &blobs) => panic!("{taken:?}"),
+        () = given_up => {}
+    }
+    eventually(PATIENCE, "nobody has it open", async || !held()).await;
 }
 
 #[tokio::test]

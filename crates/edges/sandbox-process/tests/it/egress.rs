@@ -35,7 +35,12 @@ impl Drop for Open {
 }
 
 impl Egress for Door {
-    fn serve(&self, listener: TcpListener, allow: Vec<Destination>) -> Box<dyn Send + Sync> {
+    fn serve(
+        &self,
+        listener: TcpListener,
+        _sandbox: &sandbox::SandboxKey,
+        allow: Vec<Destination>,
+    ) -> Box<dyn Send + Sync> {
         self.allowed.lock().unwrap().push(allow);
         self.open.fetch_add(1, Ordering::SeqCst);
         let stop = Arc::new(AtomicBool::new(false));

@@ -1,6 +1,6 @@
 //! Commands that somebody stays with.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use conformance::sandbox::Bench;
 use conformance::sandbox::bench::{PATIENCE, eventually, exec, path};
@@ -199,7 +199,10 @@ async fn a_program_that_wants_a_terminal_gets_one_of_its_size() {
 /// Until it has begun, a key would be the shell's; between its fork and its exec, the key would be lost: bash is then still
 /// behind its own handler of the signal.
 async fn in_front(line: &str) {
-    eventually(PATIENCE, "the program is in front", async || marked(line) > 0).await;
+    eventually(PATIENCE, "the program is in front", async || {
+        marked(line) > 0
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -257,7 +260,7 @@ async fn what_is_left_at_a_terminal_does_not_hold_the_answer_and_the_last_word_i
     let ended = ended(running).await;
     assert_eq!(ended.exit, Exit::Code(0));
     assert!(ended.note.unwrap().contains("background"));
-    assert!(started.elapsed() < Duration::from_secs(30));
+    assert!(started.elapsed() < PATIENCE);
 }
 
 #[tokio::test]

@@ -28,6 +28,15 @@ fn alive(text: &str) -> usize {
         .count()
 }
 
+fn start(command: &str) -> Start {
+    Start {
+        command: command.to_owned(),
+        directory: path(SandboxPath::WORKSPACE),
+        env: BTreeMap::new(),
+        terminal: None,
+    }
+}
+
 #[tokio::test]
 async fn a_connection_that_died_between_commands_is_made_anew_unseen() {
     let world = World::with("");
@@ -76,13 +85,29 @@ async fn a_connection_lost_under_a_command_ends_it_there_and_runs_it_once() {
     }
 }
 
-#[tokio::test]
-async fn fifty_timeouts_leave_nothing_behind() {
-    for more in ["", "bare"] {
-        let (world, spec) = crate::bare::world(more);
-        say(&world.driver, &spec, "true").await.unwrap();
-        let name = format!("80{:03}", world.sshd.port() % 1000);
-        for number in 0..25_u64 {
+/// Memory that this process has in use, in kilobytes.
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok())
+        .unwrap()
+}
+
+fn tasks() -> usize {
+    let runtime = tokio::runtime::Handle::current();
+    runtime.metrics().num_alive_tasks()
+}
+
+fn descriptors() -> usize {
+    std::fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// Commands that run out of time, in so many rows; all that is left of them afterwards is nothing.
+async fn fifty_timeouts(kind: &str) {
+    let (world, spec) = crate::bare::world(kind);
+    let name = format!("80{:03}", world.sshd.port() % 1000);
+    let row = async |length: u64| {
+        for number in 0..length {
             let command = sandbox::Exec {
                 timeout: Duration::from_millis(number * 15),
                 ..exec(&format!(
@@ -97,8 +122,31 @@ async fn fifty_timeouts_leave_nothing_behind() {
             assert_eq!(output.exit, sandbox::Exit::TimedOut);
         }
         until("nothing is left", || alive(&format!("sleep\0{name}")) == 0).await;
-        assert_eq!(world.sshd.connections(), 1, "all over one connection");
-    }
+    };
+    say(&world.driver, &spec, "true").await.unwrap();
+    // What the first ones make is kept for all.
+    row(10).await;
+    let before = (tasks(), descriptors());
+    row(25).await;
+    let half = memory();
+    row(25).await;
+    let more = memory().saturating_sub(half);
+    assert!(more < 8 << 10, "{more} kB more by the second half");
+    until("tasks and descriptors are as they were", || {
+        tasks() <= before.0 && descriptors() <= before.1
+    })
+    .await;
+    assert_eq!(world.sshd.connections(), 1, "all over one connection");
+}
+
+#[tokio::test]
+async fn fifty_timeouts_leave_nothing_behind() {
+    fifty_timeouts("").await;
+}
+
+#[tokio::test]
+async fn fifty_timeouts_leave_nothing_behind_where_there_are_no_walls() {
+    fifty_timeouts("bare").await;
 }
 
 #[tokio::test]
@@ -123,15 +171,54 @@ async fn more_commands_than_a_connection_holds_run_side_by_side() {
 }
 
 #[tokio::test]
+async fn a_program_that_does_not_read_is_not_waited_for_for_ever() {
+    let world = World::with("");
+    let spec = spec(world.sshd.remote());
+    let mut deaf = world
+        .driver
+        .start(&scope("work"), &spec, start("echo up; sleep 1000"))
+        .await
+        .unwrap();
+    deaf.output().await.unwrap();
+    // Waiting is over as soon as there is nothing else to do.
+    tokio::time::pause();
+    let began = tokio::time::Instant::now();
+    let error = deaf.write(&vec![7; 64 << 20]).await.unwrap_err();
+    let took = began.elapsed();
+    tokio::time::resume();
+    assert!(error.to_string().contains("within 30 seconds"), "{error}");
+    assert!(took < Duration::from_secs(60), "{took:?}");
+    deaf.kill().await;
+}
+
+#[tokio::test]
+async fn a_program_that_speaks_before_it_reads_does_not_wait_for_who_writes_to_it() {
+    let world = World::with("");
+    let spec = spec(world.sshd.remote());
+    // It says more than the way back holds, and is given more than the way there holds.
+    let command = start("head -c 8000000 /dev/zero; cat > /dev/null; echo end");
+    let mut running = world
+        .driver
+        .start(&scope("work"), &spec, command)
+        .await
+        .unwrap();
+    running.write(&vec![7; 4 << 20]).await.unwrap();
+    running.end_input().await;
+    let mut said = Vec::new();
+    while let Some(piece) = running.output().await.unwrap() {
+        said.extend_from_slice(&piece);
+    }
+    assert_eq!(said.len(), 8_000_004);
+    assert!(said.ends_with(b"\0end\n"));
+    running.write(b"more").await.unwrap_err();
+    assert_eq!(running.ended().await.unwrap().exit, sandbox::Exit::Code(0));
+}
+
+#[tokio::test]
 async fn a_program_that_nobody_listens_to_holds_up_nobody() {
     let world = World::with("");
     let spec = spec(world.sshd.remote());
-    let start = Start {
-        command: "yes | head -c 50000000; echo over > over; sleep 1000".to_owned(),
-        directory: path(SandboxPath::WORKSPACE),
-        env: BTreeMap::new(),
-        terminal: None,
-    };
+    let start = start("yes | head -c 50000000; echo over > over; sleep 1000");
     let running = world
         .driver
         .start(&scope("work"), &spec, start)

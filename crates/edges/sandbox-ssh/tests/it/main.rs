@@ -8,6 +8,7 @@
     reason = "a test that can't set up its world should stop"
 )]
 
+mod apart;
 mod attacks;
 mod bare;
 mod doors;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use conformance::sandbox::bench::{PATIENCE, exec, path};
+use conformance::sandbox::bench::{PATIENCE, exec};
 use sandbox::{Driver, Keeper, SandboxPort, State};
 use tidings_sandbox_ssh::{Options, SshSandbox};
 use waybill::{ProfileId, Timestamp};
@@ -25,13 +25,14 @@ async fn the_owner_sees_what_runs_ends_it_and_finds_the_work_still_there() {
         exec("head -c 300000 /dev/zero > big; sleep 54321"),
     );
     let watching = async {
-        while world
-            .driver
-            .read(&work, &spec, &path("big"), 0, 1)
-            .await
-            .is_err()
-        {}
-        let all = world.driver.standing().await.unwrap();
+        // Its shell is seen before the program: only then is the file whole.
+        let all = loop {
+            let all = world.driver.standing().await.unwrap();
+            let mut lines = all.iter().flat_map(|one| &one.processes);
+            if lines.any(|(_, line)| line == "sleep 54321") {
+                break all;
+            }
+        };
         let names: Vec<_> = all
             .iter()
             .map(|standing| standing.profile.clone().unwrap())
@@ -83,6 +84,7 @@ async fn machines_that_are_written_down_are_known_before_anything_ran() {
     let world = World::with("");
     let driver = SshSandbox::new(Options {
         remotes: vec![world.sshd.remote()],
+        looking: PATIENCE,
     });
     assert!(driver.standing().await.unwrap().is_empty());
     let sentence = driver.describe().await.unwrap();
@@ -92,7 +94,7 @@ async fn machines_that_are_written_down_are_known_before_anything_ran() {
     );
     assert_eq!(world.sshd.connections(), 1);
     let nobody = SshSandbox::new(Options::default());
-    let sentence = tokio::time::timeout(Duration::from_secs(5), nobody.describe())
+    let sentence = tokio::time::timeout(PATIENCE, nobody.describe())
         .await
         .unwrap()
         .unwrap();
@@ -100,7 +102,7 @@ async fn machines_that_are_written_down_are_known_before_anything_ran() {
 }
 
 #[tokio::test]
-async fn a_machine_that_is_off_does_not_hide_what_stands_on_another() {
+async fn a_machine_that_is_off_is_named_and_does_not_hide_what_stands_on_another() {
     let world = World::with("");
     let spec = spec(world.sshd.remote());
     world
@@ -112,10 +114,78 @@ async fn a_machine_that_is_off_does_not_hide_what_stands_on_another() {
     off.port = 1;
     let driver = SshSandbox::new(Options {
         remotes: vec![off.clone(), world.sshd.remote()],
+        looking: PATIENCE,
     });
+    assert_eq!(Keeper::away(&driver), Vec::<String>::new());
     let all = driver.standing().await.unwrap();
     assert_eq!(all.len(), 1);
-    let alone = SshSandbox::new(Options { remotes: vec![off] });
+    let away = Keeper::away(&driver);
+    assert_eq!(away.len(), 1);
+    assert!(away[0].contains("127.0.0.1:1 can't be reached"), "{away:?}");
+    let alone = SshSandbox::new(Options {
+        remotes: vec![off],
+        looking: PATIENCE,
+    });
     let error = alone.standing().await.unwrap_err().to_string();
     assert!(error.contains("127.0.0.1:1 can't be reached"), "{error}");
+    assert_eq!(
+        Keeper::away(&alone),
+        Vec::<String>::new(),
+        "it is said once"
+    );
+}
+
+#[tokio::test]
+async fn a_machine_that_takes_the_call_and_says_nothing_is_away_soon() {
+    let world = World::with("");
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut hung = world.sshd.remote();
+    hung.port = silent.local_addr().unwrap().port();
+    let looking = Duration::from_millis(300);
+    let driver = SshSandbox::new(Options {
+        remotes: vec![hung],
+        looking,
+    });
+    let error = tokio::time::timeout(PATIENCE, driver.standing())
+        .await
+        .expect("it waits for the whole login")
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("did not say in time"), "{error}");
+}
+
+#[tokio::test]
+async fn two_gateways_under_one_account_do_not_see_or_end_each_others_commands() {
+    let world = World::with("");
+    let mine = spec(world.sshd.remote());
+    let mut theirs = mine.clone();
+    let remote = theirs.remote.as_mut().unwrap();
+    remote.folder = world.sshd.path("other boxes").to_str().unwrap().to_owned();
+    let other = SshSandbox::new(Options {
+        remotes: vec![remote.clone()],
+        looking: PATIENCE,
+    });
+    let work = scope("work");
+    let running = world
+        .driver
+        .exec(&work, &mine, exec("sleep 54322; echo done"));
+    let stopping = async {
+        loop {
+            let all = world.driver.standing().await.unwrap();
+            if all.iter().any(|one| one.state == State::Running) {
+                break;
+            }
+        }
+        say(&other, &theirs, "true").await.unwrap();
+        let all = other.standing().await.unwrap();
+        assert_eq!((all.len(), all[0].state), (1, State::Stopped), "{all:?}");
+        other.stop(&all[0].id).await.unwrap();
+        // The control: its own gateway sees it, and ends it.
+        let all = world.driver.standing().await.unwrap();
+        assert_eq!(all[0].state, State::Running, "{all:?}");
+        world.driver.stop(&all[0].id).await.unwrap();
+    };
+    let both = async { tokio::join!(running, stopping) };
+    let (output, ()) = tokio::time::timeout(2 * PATIENCE, both).await.unwrap();
+    assert_eq!(output.unwrap().exit, sandbox::Exit::Code(137));
 }

@@ -291,7 +291,7 @@ fn stored(row: &Row) -> Result<(NewMessage, Option<String>), Trouble> {
     let name = || format!("gathered notice {}", row.id);
     let message: NewMessage = read(name(), &row.message)?;
     match message.parts.first().map(|part| &part.op) {
-        Some(Op::Text(body)) => {
+        Some(Op::Text(body) | Op::Question { body, .. }) => {
             let words = body.text().to_owned();
             Ok((message, Some(words)))
         }

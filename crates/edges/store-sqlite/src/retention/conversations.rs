@@ -26,6 +26,10 @@ pub(super) const ENTRIES: &str =
 
 const ENTRY_OF_TURN: &str =
     "DELETE FROM entry WHERE turn = (SELECT turn_id FROM turn WHERE id = ?1)";
+const COMPACTION_OF_TURN: &str =
+    "DELETE FROM compaction WHERE turn = (SELECT turn_id FROM turn WHERE id = ?1)";
+const PLAN: &str = "DELETE FROM plan WHERE session = ?1
+    AND NOT EXISTS (SELECT 1 FROM entry WHERE session = ?1)";
 const TURN: &str = "DELETE FROM turn WHERE id = ?1";
 const SESSION: &str = "DELETE FROM session WHERE id = ?1 AND ended_at < ?2
     AND NOT EXISTS (SELECT 1 FROM entry WHERE session = ?1)";
@@ -39,7 +43,15 @@ const WEB_CONVERSATION: &str = "DELETE FROM web_conversation WHERE conversation 
 
 /// What removes.
 #[cfg(test)]
-pub(super) const DELETES: [&str; 5] = [ENTRY_OF_TURN, TURN, SESSION, WEB_ENTRY, WEB_CONVERSATION];
+pub(super) const DELETES: [&str; 7] = [
+    ENTRY_OF_TURN,
+    COMPACTION_OF_TURN,
+    PLAN,
+    TURN,
+    SESSION,
+    WEB_ENTRY,
+    WEB_CONVERSATION,
+];
 
 /// The row of a session that runs stays: it says which stretch the next word belongs to.
 pub(super) async fn tidy_turns(
@@ -67,7 +79,9 @@ fn remove_turn(desk: &Desk<'_>, turn: i64, before: i64) -> Result<usize, Trouble
             row.get(0)
         })?;
     let mut rows = desk.run(ENTRY_OF_TURN, [turn])?;
+    rows += desk.run(COMPACTION_OF_TURN, [turn])?;
     rows += desk.run(TURN, [turn])?;
+    rows += desk.run(PLAN, [&session])?;
     rows += desk.run(SESSION, params![session, before])?;
     Ok(rows)
 }

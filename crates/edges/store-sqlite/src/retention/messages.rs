@@ -23,6 +23,12 @@ pub(super) const FITS: &str = "SELECT m.id FROM message m
         < CASE WHEN EXISTS (SELECT 1 FROM part p JOIN dead d ON d.part = p.id
               WHERE p.message = m.id AND d.resolved_at IS NULL) THEN ?4 ELSE ?3 END";
 
+/// The lane of a message, if it is one of a single request by the API: nothing comes there any more.
+const LANE: &str = "SELECT l.id FROM part p JOIN lane l ON l.id = p.lane
+    WHERE p.message = ?1 AND l.account = 'api' AND l.conversation GLOB '*/~*' LIMIT 1";
+const EMPTY_LANE: &str =
+    "DELETE FROM lane WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM part WHERE lane = ?1)";
+
 /// What removes a message, in this order.
 pub(super) const DELETES: [&str; 4] = [
     "DELETE FROM dead WHERE part IN (SELECT id FROM part WHERE message = ?1)",
@@ -37,9 +43,13 @@ pub(super) async fn tidy(store: &Store, cutoffs: &Cutoffs, after: i64) -> Result
 }
 
 fn remove(desk: &Desk<'_>, message: i64) -> Result<usize, Trouble> {
+    let lane: Option<i64> = desk.first(LANE, [message], |row| row.get(0))?;
     let mut rows = 0;
     for sql in DELETES {
         rows += desk.run(sql, [message])?;
+    }
+    if let Some(lane) = lane {
+        rows += desk.run(EMPTY_LANE, [lane])?;
     }
     Ok(rows)
 }

@@ -53,6 +53,31 @@ async fn bytes_come_back_as_they_went_in() {
 }
 
 #[tokio::test]
+async fn bytes_of_every_length_come_back_however_they_were_cut() {
+    const GATHERED: usize = 1 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let blobs = DiskBlobs::open(folder.path()).unwrap();
+    let all: Vec<u8> = (0..5_u32 << 18).flat_map(u32::to_le_bytes).collect();
+    for length in [
+        GATHERED - 1,
+        GATHERED,
+        GATHERED + 1,
+        2 * GATHERED,
+        all.len() - 3,
+    ] {
+        let whole = all.get(..length).unwrap();
+        for piece in [100_003, GATHERED - 1, GATHERED, GATHERED + 1, usize::MAX] {
+            let pieces: Vec<&[u8]> = whole.chunks(piece).collect();
+            let blob = store(&blobs, "work", "data", &pieces).await;
+            assert_eq!(blob.size, length as u64);
+            assert_eq!(blob.hash.as_bytes(), blake3::hash(whole).as_bytes());
+            let back = load(&blobs, "work", &blob.hash).await.unwrap();
+            assert!(back == whole, "{length} in pieces of {piece}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_profile_never_sees_another_profiles_bytes() {
     let folder = tempfile::tempdir().unwrap();
     let blobs = DiskBlobs::open(folder.path()).unwrap();
@@ -113,7 +138,7 @@ async fn a_writer_dropped_unfinished_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let blobs = DiskBlobs::open(folder.path()).unwrap();
     let mut writer = blobs.create(&profile("work")).await.unwrap();
-    writer.write(&[1; 100_000]).await.unwrap();
+    writer.write(&vec![1; 3_000_000]).await.unwrap();
     assert_eq!(files(folder.path()).len(), 1);
     drop(writer);
     assert!(files(folder.path()).is_empty());

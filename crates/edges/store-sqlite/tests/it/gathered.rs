@@ -18,7 +18,7 @@ fn later(ms: i64) -> Timestamp {
 fn words(op: &Op) -> &str {
     match op {
         Op::Text(body) => body.text(),
-        Op::File { .. } => panic!("a notice is words"),
+        Op::Question { .. } | Op::File { .. } => panic!("a notice is words"),
     }
 }
 

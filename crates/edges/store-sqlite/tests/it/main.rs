@@ -20,6 +20,8 @@ mod letting_go;
 mod moving;
 mod mutants;
 mod place;
+mod programs;
+mod searching;
 mod upgrade;
 mod writing;
 

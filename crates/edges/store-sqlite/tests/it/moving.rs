@@ -36,6 +36,7 @@ fn said(anchor: &str) -> NewEvent {
             files: Vec::new(),
             quoted: None,
             forwarded_from: None,
+            preface: None,
             at: Timestamp::UNIX_EPOCH,
         })),
     }

@@ -31,6 +31,7 @@ fn message(id: i64, scope: &SessionScope, busy: Busy) -> Admitted {
             files: Vec::new(),
             quoted: None,
             forwarded_from: None,
+            preface: None,
             at: Timestamp::UNIX_EPOCH,
         },
         scope: scope.clone(),

@@ -7,6 +7,7 @@ use sandbox::{Entry, EntryKind, SandboxPath, WriteMode, size_text};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::jump::Ahead;
 use super::lines::Lines;
 use super::{Bench, path, read};
 
@@ -14,7 +15,7 @@ use super::{Bench, path, read};
 const WINDOW: usize = 1 << 20;
 /// The same further on, where lines are looked for that lie far inside.
 const FARTHER: usize = 16 << 20;
-/// Bytes of a file that `read_file` goes through to find its lines.
+/// Bytes of a file that `read_file` fetches to find its lines where they can't be counted in the sandbox.
 const FARTHEST: u64 = 100 << 20;
 /// Largest file that `edit_file` changes.
 const EDITED: u64 = 10 << 20;
@@ -64,16 +65,26 @@ impl Bench<'_> {
         let first = arguments.offset.unwrap_or(1).max(1);
         let most = arguments.limit.unwrap_or(LINES).max(1);
         let mut lines = Lines::new(first, most);
-        let mut place = 0;
+        let (mut place, mut fetched) = (0, 0);
+        let mut note = None;
+        let mut ahead: Option<Ahead> = None;
         let size = loop {
-            let (bytes, size) = self.window(&path, place, most_at(place, &lines)).await?;
+            let (bytes, size) = match ahead.take() {
+                Some(ahead) => {
+                    place = ahead.place;
+                    (ahead.bytes, ahead.size)
+                }
+                None => self.window(&path, place, most_at(place, &lines)).await?,
+            };
             if place == 0 && bytes.contains(&0) {
                 return Err(format!(
                     "{path} is not text ({}); look at it with a command",
                     size_text(size)
                 ));
             }
+            let is_first = place == 0;
             place += bytes.len() as u64;
+            fetched += bytes.len() as u64;
             let end = bytes.is_empty() || place >= size;
             lines.feed(&bytes);
             if end {
@@ -84,18 +95,26 @@ impl Bench<'_> {
             if lines.enough() && place > WINDOW as u64 {
                 break size;
             }
-            if place >= FARTHEST {
+            if fetched >= FARTHEST {
                 return Err(format!(
                     "line {first} of {path} lies beyond the first {}; read it with a command",
                     size_text(FARTHEST)
                 ));
             }
+            if is_first && lines.lie_ahead() {
+                (ahead, note) = self.jump(&path, &mut lines, (place, size), WINDOW).await;
+            }
         };
-        lines.shown(&path, size)
+        let shown = lines.shown(&path, size);
+        let Some(note) = note else {
+            return shown;
+        };
+        let with_note = |text: String| format!("{text}\n[{note}]");
+        shown.map(with_note).map_err(with_note)
     }
 
     /// The next bytes of a file, and its size.
-    async fn window(
+    pub(super) async fn window(
         &self,
         path: &SandboxPath,
         place: u64,

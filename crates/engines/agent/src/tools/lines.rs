@@ -49,6 +49,29 @@ impl Lines {
         }
     }
 
+    /// How many lines stand before the wanted ones.
+    pub(super) fn before(&self) -> usize {
+        self.first - 1
+    }
+
+    /// Whether the wanted lines begin behind all that was read.
+    pub(super) fn lie_ahead(&self) -> bool {
+        self.breaks < self.before()
+    }
+
+    /// Goes on behind bytes that were counted and not read: `breaks` line breaks in all, `last` the last of the bytes. False if
+    /// that can't be, and then all is as it was.
+    pub(super) fn pass(&mut self, breaks: usize, last: &[u8]) -> bool {
+        let ended = last == b"\n";
+        let can_be =
+            breaks >= self.breaks && (breaks < self.before() || (breaks == self.before() && ended));
+        if can_be {
+            self.breaks = breaks;
+            self.open = !ended;
+        }
+        can_be
+    }
+
     /// The file has no more.
     pub(super) fn end(&mut self) {
         self.whole = true;
@@ -134,6 +157,35 @@ mod tests {
         }
         assert_eq!(lines("", 1, 5, 1), Ok("[the file is empty]".to_owned()));
         assert_eq!(lines("\n", 1, 5, 1), Ok(String::new()));
+    }
+
+    #[test]
+    fn lines_are_the_same_whether_those_before_were_read_or_counted() {
+        let text = "one\ntwo\n\nfour\r\nfive";
+        for first in 2..=7 {
+            let before: String = text.split_inclusive('\n').take(first - 1).collect();
+            let rest = text.get(before.len()..).unwrap();
+            let mut jumped = Lines::new(first, 2);
+            assert!(jumped.lie_ahead());
+            let last = &before.as_bytes()[before.len() - 1..];
+            assert!(jumped.pass(before.matches('\n').count(), last), "{first}");
+            jumped.feed(rest.as_bytes());
+            jumped.end();
+            let path = SandboxPath::parse("/f").unwrap();
+            let jumped = jumped.shown(&path, text.len() as u64);
+            assert_eq!(jumped, lines(text, first, 2, 100), "{first}");
+        }
+    }
+
+    #[test]
+    fn a_count_that_cannot_be_changes_nothing() {
+        let mut lines = Lines::new(9, 1);
+        lines.feed(b"1\n2\n3\n4");
+        for (breaks, last) in [(2, "\n"), (9, "\n"), (8, "x"), (100, "x")] {
+            assert!(!lines.pass(breaks, last.as_bytes()), "{breaks}");
+            assert!(lines.breaks == 3 && lines.open);
+        }
+        assert!(lines.pass(8, b"\n") && !lines.lie_ahead());
     }
 
     #[test]

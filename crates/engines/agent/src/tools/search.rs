@@ -114,7 +114,14 @@ impl Bench<'_> {
             .await
             .map_err(|error| error.to_string())?;
         match output.exit {
-            Exit::Code(0) => Ok(shown(&place.told(&output.bytes))),
+            Exit::Code(0) => {
+                let mut text = shown(&place.told(&output.bytes));
+                // It is said only once.
+                if let Some(note) = output.note {
+                    text = format!("{}\n[{note}]", text.trim_end());
+                }
+                Ok(text)
+            }
             Exit::Code(3) => Err(format!("there is no {path}")),
             Exit::Code(4) => Err(
                 "the pattern is no regular expression; escape signs like ( [ { + ? with a backslash"
@@ -132,7 +139,7 @@ impl Bench<'_> {
     }
 
     /// The search begins in a folder that the sandbox finds by whatever name it has there, and goes on from it.
-    fn place(&self, path: &str) -> Result<Place, String> {
+    pub(super) fn place(&self, path: &str) -> Result<Place, String> {
         let path = match path.trim_end_matches('/') {
             "" => "/",
             path => path,
@@ -169,13 +176,13 @@ impl Bench<'_> {
 }
 
 /// Where is searched.
-struct Place {
+pub(super) struct Place {
     /// As it was asked for.
     path: String,
     /// Where the search begins.
-    root: SandboxPath,
+    pub(super) root: SandboxPath,
     /// The same place, from there.
-    target: String,
+    pub(super) target: String,
 }
 
 impl Place {

@@ -20,6 +20,8 @@ use crate::shell::{self, Begin, Cutter, Whereabouts};
 const STDIN: usize = 48 << 10;
 /// How often it is looked why a command has not begun yet.
 const LOOK: Duration = Duration::from_secs(2);
+/// Output that is kept of a command: what is too long for the model lies whole in the sandbox up to here.
+const KEPT: usize = 1 << 20;
 /// The terminal of interactive programs.
 pub(super) const WINDOW: Window = Window {
     rows: 24,
@@ -107,7 +109,7 @@ impl Bench<'_> {
         let mut heard = Heard {
             cutter: Cutter::new(&mark),
             clean: Stream::new(std::sync::Arc::clone(&self.ports.redactor)),
-            kept: HeadAndTail::new(limits.output_bytes),
+            kept: HeadAndTail::new(limits.output_bytes.max(KEPT)),
             progress,
         };
         let whole = heard.listen(running.as_mut(), arguments.stdin.as_deref());

@@ -6,12 +6,20 @@
     reason = "a test that can't set up its world should stop"
 )]
 
+mod approvals;
+mod archive;
 mod background;
 mod beginning;
 mod commands;
+mod endings;
 mod files;
 mod folders;
+mod knowing;
+mod outside;
 mod prompt;
+mod scripted;
 mod secrets;
 mod watched;
+mod web;
+mod window;
 mod world;

@@ -1,6 +1,6 @@
 //! A house around the agent: a store in memory that can be damaged, files that hang, a model that says one word.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -10,20 +10,25 @@ use chat::{
     InboundFile, InboundKind, Place, Preview, Rates, Rendering, Sender, SenderId, WhenUnknown,
 };
 use model::{
-    Delta, DeltaSink, Message, ModelError, ModelPort, Reply, Request, StopReason, ToolCall,
+    Content, Delta, DeltaSink, Message, ModelError, ModelPort, Reply, Request, StopReason, ToolCall,
 };
 use outbox::{Claimed, NewMessage, Outlet};
+use policy::{Approvals, Audit, Decided, Standing};
 use redact::Redactor;
 use sandbox::{BlobWriter, Driver, Limits, Mount, Network, SandboxPort, SandboxSpec};
+use session::window::Compaction;
 use session::{
     Admission, Admitted, Amended, Busy, Came, Entry, Heard, InboxId, InboxRow, InboxStore,
-    LastWords, NewEvent, Promised, PutAside, SessionStore, StoreError, Take, TakenIn, TurnCommit,
-    TurnLine as _, TurnRecord, TurnStart,
+    LastWords, NewEvent, Promised, PutAside, SessionStore, Spent, StoreError, Take, TakenIn,
+    TurnCommit, TurnLine as _, TurnRecord, TurnStart,
 };
 use testkit::blobs::MemoryBlobs;
 use testkit::clock::{CountingIds, ManualClock};
+use testkit::knowledge::{MemoryNotes, MemoryShelf};
 use testkit::sandbox::{NoSandbox, PlainShell};
-use tidings_agent::{Agent, AgentHandle, Files, Options, Ports, Tenant, Tenants};
+use tidings_agent::{
+    Agent, AgentHandle, Files, Knowledge, Options, People, Ports, Purse, Tenant, Tenants,
+};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use waybill::{
@@ -31,10 +36,12 @@ use waybill::{
     Secret, SessionId, SessionKey, SessionScope, Timestamp, TurnId, TurnScope,
 };
 
+use crate::archive::Archive;
+use crate::scripted::Scripted;
 use crate::watched::{Asked, Watched};
 
 #[derive(Default)]
-struct Book {
+pub(crate) struct Book {
     /// How often each event was taken.
     taken: BTreeMap<i64, u32>,
     /// Events whose rows can't be read.
@@ -55,12 +62,18 @@ struct Book {
     shown: Vec<String>,
     /// All else that was stored.
     stored: Vec<String>,
+    /// Notes, and for how many messages they stand.
+    notes: Option<(usize, String)>,
+    /// What the last turn took.
+    spent: Vec<Spent>,
+    /// What was decided on what leaves the sandbox.
+    decided: Vec<String>,
 }
 
 /// The house. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct House {
-    book: Arc<Mutex<Book>>,
+    pub(crate) book: Arc<Mutex<Book>>,
     /// Rung to let a download end.
     pub(crate) let_go: Arc<Notify>,
     /// The sandbox; none: every call is refused.
@@ -77,6 +90,27 @@ pub(crate) struct House {
     pub(crate) mounts: Vec<Mount>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) blobs: MemoryBlobs,
+    /// What it remembers.
+    pub(crate) notes: MemoryNotes,
+    /// Its skills.
+    pub(crate) shelf: MemoryShelf,
+    /// What was said earlier, and what is to be done.
+    pub(crate) archive: Archive,
+    /// What other programs offer.
+    pub(crate) toolbox: Option<Arc<dyn tool::Toolbox>>,
+    /// What is outside the sandbox, and what may go there.
+    pub(crate) outside: Outside,
+    /// Whom it asks, the first one first; none: itself.
+    pub(crate) models: Vec<Arc<dyn ModelPort>>,
+}
+
+/// What is outside the sandbox, and what may go there.
+#[derive(Clone, Default)]
+pub(crate) struct Outside {
+    pub(crate) web: Option<Arc<dyn tool::Web>>,
+    pub(crate) network: Network,
+    pub(crate) approvals: Approvals,
+    pub(crate) ask_seconds: Option<u64>,
 }
 
 /// A reply that calls a tool.
@@ -148,6 +182,7 @@ pub(crate) fn message_in(scope: SessionScope, id: i64, text: &str, busy: Busy) -
             files: Vec::new(),
             quoted: None,
             forwarded_from: None,
+            preface: None,
             at: Timestamp::UNIX_EPOCH,
         },
         scope,
@@ -202,6 +237,25 @@ impl House {
         }
     }
 
+    /// A house with these models instead of its own.
+    pub(crate) fn asking(models: &[&Arc<Scripted>]) -> Self {
+        let models = models
+            .iter()
+            .map(|model| Arc::clone(model) as Arc<dyn ModelPort>);
+        Self {
+            models: models.collect(),
+            ..Self::default()
+        }
+    }
+
+    /// A house with a shell and this model.
+    pub(crate) fn with_a_shell_and(model: Arc<dyn ModelPort>) -> Self {
+        Self {
+            models: vec![model],
+            ..Self::with_a_shell()
+        }
+    }
+
     /// What the model will say.
     pub(crate) fn script(&self, replies: impl IntoIterator<Item = Reply>) {
         self.book().script.extend(replies);
@@ -217,9 +271,19 @@ impl House {
         results.collect()
     }
 
+    /// All that was asked of the model, as text.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.book().asked.clone()
+    }
+
     /// What leaves for people.
     pub(crate) fn sent(&self) -> Vec<NewMessage> {
         self.book().sent.clone()
+    }
+
+    /// What was decided on what leaves the sandbox, in order.
+    pub(crate) fn decided(&self) -> Vec<String> {
+        self.book().decided.clone()
     }
 
     pub(crate) fn shown(&self) -> Vec<String> {
@@ -256,8 +320,17 @@ impl House {
             blobs: Arc::new(self.blobs.clone()),
             files: this(),
             outlet: this(),
+            recall: Arc::new(self.archive.clone()),
+            plans: Arc::new(self.archive.clone()),
+            contacts: Arc::new(self.archive.clone()),
             clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
             ids: Arc::new(CountingIds::default()),
+            people: this(),
+            audit: this(),
+            purse: Arc::new(Purse::new(
+                HashMap::new(),
+                Arc::clone(&self.clock) as Arc<dyn Clock>,
+            )),
             redactor: Arc::new(Redactor::new(secrets).unwrap()),
         }
     }
@@ -295,8 +368,13 @@ impl House {
         self.results().into_iter().skip(known).collect()
     }
 
+    /// What the last turn took.
+    pub(crate) fn spent(&self) -> Vec<Spent> {
+        self.book().spent.clone()
+    }
+
     /// Turns that ended.
-    fn ended(&self) -> usize {
+    pub(crate) fn ended(&self) -> usize {
         let happened = self.happened();
         happened
             .iter()
@@ -319,10 +397,45 @@ impl House {
     }
 }
 
+/// 1 is the owner, 2 was allowed; on the account `api` programs speak.
+impl People for House {
+    fn standing(&self, account: &AccountId, sender: &SenderId) -> Standing {
+        match (account.as_str(), sender.as_str()) {
+            ("api", _) => Standing::Program,
+            (_, "1") => Standing::Owner,
+            (_, "2") => Standing::Allowed,
+            (_, _) => Standing::Stranger,
+        }
+    }
+
+    fn owners(&self, _account: &AccountId) -> Vec<SenderId> {
+        vec![SenderId::new("1")]
+    }
+}
+
+impl Audit for House {
+    fn record(&self, decided: &Decided<'_>) {
+        let what = decided.action.class();
+        let what = what.as_ref().map_or("-", |class| class.as_str());
+        let line = format!("{} {what}", decided.outcome.name());
+        self.book().decided.push(line);
+    }
+}
+
 impl Tenants for House {
     fn tenant(&self, _profile: &ProfileId) -> Option<Arc<Tenant>> {
         Some(Arc::new(Tenant {
-            model: Arc::new(self.clone()),
+            model: match self.models.first() {
+                Some(model) => Arc::clone(model),
+                None => Arc::new(self.clone()),
+            },
+            fallback: self.models.iter().skip(1).cloned().collect(),
+            web: self.outside.web.clone(),
+            toolbox: self.toolbox.clone(),
+            knowledge: Some(Knowledge {
+                notes: Arc::new(self.notes.clone()),
+                skills: Arc::new(self.shelf.clone()),
+            }),
             sandbox: match &self.shell {
                 Some(shell) => Arc::new(Watched {
                     shell: Arc::clone(shell),
@@ -337,7 +450,7 @@ impl Tenants for House {
                 mounts: self.mounts.clone(),
                 env: BTreeMap::new(),
                 secret_env: self.secrets.clone(),
-                network: Network::None,
+                network: self.outside.network,
                 allow: Vec::new(),
                 remote: None,
                 limits: Limits {
@@ -349,6 +462,8 @@ impl Tenants for House {
             persona: String::new(),
             steps: 30,
             attachment_bytes: 4 << 20,
+            approvals: self.outside.approvals,
+            ask_seconds: self.outside.ask_seconds.unwrap_or(600),
         }))
     }
 }
@@ -542,8 +657,35 @@ impl SessionStore for House {
         Ok(())
     }
 
+    async fn compact(
+        &self,
+        _scope: &TurnScope,
+        compaction: Compaction,
+        _now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut book = self.book();
+        let through = book.transcript.len() - compaction.kept;
+        book.notes = Some((through, compaction.summary));
+        Ok(())
+    }
+
     async fn transcript(&self, _session: SessionId) -> Result<Vec<Entry>, StoreError> {
-        Ok(Vec::new())
+        let book = self.book();
+        let (through, notes) = match &book.notes {
+            None => (0, None),
+            Some((through, notes)) => (*through, Some(notes.clone())),
+        };
+        let notes = notes.map(|text| Message::User {
+            content: vec![Content::Text { text }],
+        });
+        let latest = book.transcript.iter().skip(through).cloned();
+        let turn = TurnId::fresh(&CountingIds::default());
+        let entries = notes.into_iter().chain(latest).map(|message| Entry {
+            turn,
+            message,
+            at: Timestamp::UNIX_EPOCH,
+        });
+        Ok(entries.collect())
     }
 
     async fn commit_turn(&self, commit: TurnCommit) -> Result<Vec<Claimed>, StoreError> {
@@ -551,6 +693,7 @@ impl SessionStore for House {
         book.happened.push(commit.end.name().to_owned());
         book.transcript.extend(commit.transcript);
         book.sent.extend(commit.outgoing);
+        book.spent = commit.spent;
         Ok(Vec::new())
     }
 

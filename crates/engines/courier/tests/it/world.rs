@@ -80,7 +80,7 @@ pub(crate) fn part(kind: MessageKind, to: ChatKey) -> Claimed {
 
 pub(crate) fn words(notice: &NewMessage) -> &str {
     match &notice.parts[0].op {
-        Op::Text(body) => body.text(),
+        Op::Text(body) | Op::Question { body, .. } => body.text(),
         Op::File { .. } => panic!("a notice is words"),
     }
 }

@@ -1,6 +1,6 @@
 //! Messages that are changed, and chats that get another id.
 
-use chat::{Inbound, InboundKind, Place};
+use chat::{Inbound, InboundKind, Place, Preface};
 use session::InboxState;
 use waybill::{ChatKey, Conversation};
 
@@ -99,4 +99,26 @@ async fn a_group_that_moved_is_answered_under_its_new_id_and_the_owner_is_told_w
         notice.contains("`a`") && notice.contains("write `n`"),
         "{notice}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_that_brings_its_whole_conversation_is_kept_as_no_conversation_of_ours() {
+    let house = House::default();
+    house.damage("current a");
+    house
+        .while_open(async |handle| {
+            let whole = Inbound {
+                preface: Some(Box::new(Preface {
+                    history: Some(Vec::new()),
+                    ..Preface::default()
+                })),
+                ..said("a", OWNER, "hi")
+            };
+            say(&handle, "1", whole).await;
+            house
+                .until("it is in line", |house| !house.happened().is_empty())
+                .await;
+        })
+        .await;
+    assert_eq!(house.happened(), ["line: hi"]);
 }

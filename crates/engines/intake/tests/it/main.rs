@@ -7,6 +7,7 @@
     reason = "a test that can't set up its world should stop"
 )]
 
+mod answers;
 mod changes;
 mod parcels;
 mod poison;

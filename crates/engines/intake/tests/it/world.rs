@@ -13,9 +13,9 @@ use intake::{Directory, Intake, IntakeHandle, Options};
 use outbox::{Claimed, NewMessage, Outlet, StoreError};
 use policy::Rules;
 use session::{
-    Admission, Admitted, Amended, Busy, Entry, Heard, InboxId, InboxRow, InboxState, InboxStore,
-    LineStatus, MOST_TAKES, NewEvent, Promised, PutAside, SessionStore, Take, TakenIn, Turn,
-    TurnCommit, TurnLine, TurnRecord, TurnStart,
+    Admission, Admitted, Amended, Answered, Answering, Busy, Entry, Heard, InboxId, InboxRow,
+    InboxState, InboxStore, LineStatus, MOST_TAKES, NewEvent, Promised, PutAside, SessionStore,
+    Take, TakenIn, Turn, TurnCommit, TurnLine, TurnRecord, TurnStart,
 };
 use testkit::clock::{CountingIds, ManualClock};
 use tidings_intake as intake;
@@ -43,6 +43,10 @@ struct Book {
     /// When each thing was asked for.
     asked: Vec<(String, Instant)>,
     running: bool,
+    /// What a message does while a turn runs.
+    busy: Busy,
+    /// What becomes of an answer.
+    answered: Option<Answered>,
     /// What was left is in line.
     caught_up: bool,
     /// How often each thing panics, from now on.
@@ -106,6 +110,7 @@ pub(crate) fn said(conversation: &str, sender: &str, text: &str) -> Inbound {
         files: Vec::new(),
         quoted: None,
         forwarded_from: None,
+        preface: None,
         at: Timestamp::UNIX_EPOCH,
     }
 }
@@ -143,6 +148,16 @@ impl House {
     /// Whether owners have a place to read notices.
     pub(crate) fn give_home(&self, home: bool) {
         self.book().homeless = !home;
+    }
+
+    /// What becomes of an answer from now on.
+    pub(crate) fn answer_with(&self, answered: Answered) {
+        self.book().answered = Some(answered);
+    }
+
+    /// What a message does while a turn runs.
+    pub(crate) fn set_busy(&self, busy: Busy) {
+        self.book().busy = busy;
     }
 
     /// A turn runs in every conversation.
@@ -276,7 +291,7 @@ pub(crate) async fn say(handle: &IntakeHandle, key: &str, inbound: Inbound) {
 /// What a message of the gateway says.
 fn words(message: &NewMessage) -> String {
     let words = message.parts.iter().filter_map(|part| match &part.op {
-        Op::Text(body) => Some(body.text().to_owned()),
+        Op::Text(body) | Op::Question { body, .. } => Some(body.text().to_owned()),
         Op::File { .. } => None,
     });
     words.collect()
@@ -300,7 +315,7 @@ impl Directory for Routes {
     }
 
     fn busy(&self, _account: &AccountId) -> Busy {
-        Busy::Queue
+        self.0.book().busy
     }
 
     fn names(&self, chat: &ChatKey) -> bool {
@@ -561,6 +576,15 @@ impl SessionStore for House {
         Err(failed())
     }
 
+    async fn compact(
+        &self,
+        _scope: &TurnScope,
+        _compaction: session::window::Compaction,
+        _now: Timestamp,
+    ) -> Result<(), StoreError> {
+        Err(failed())
+    }
+
     async fn transcript(&self, _session: SessionId) -> Result<Vec<Entry>, StoreError> {
         Err(failed())
     }
@@ -578,7 +602,12 @@ impl SessionStore for House {
     }
 }
 
+#[async_trait]
 impl TurnLine for House {
+    async fn fill(&self, _scope: &SessionScope) -> Result<Option<session::Fill>, StoreError> {
+        Err(failed())
+    }
+
     fn enqueue(&self, admitted: Admitted) -> Turn {
         self.note(format!("line: {}", admitted.inbound.text));
         if self.book().running {
@@ -591,6 +620,15 @@ impl TurnLine for House {
     fn stop(&self, _scope: &SessionScope) -> bool {
         self.note("stop".to_owned());
         self.book().running
+    }
+
+    fn answer(&self, answering: Answering) -> Answered {
+        let Some(answered) = self.book().answered.clone() else {
+            return Answered::Nothing;
+        };
+        let (who, what) = (answering.sender.id, answering.answer);
+        self.note(format!("answer of {}: {what:?}", who.as_str()));
+        answered
     }
 
     fn caught_up(&self) {
@@ -630,5 +668,7 @@ impl Outlet for House {
 
     fn preview(&self, _chat: &ChatKey, _preview: Preview) {}
 
-    fn activity(&self, _chat: &ChatKey, _activity: Activity) {}
+    fn activity(&self, _chat: &ChatKey, activity: Activity) {
+        self.note(format!("{activity:?}"));
+    }
 }

@@ -22,15 +22,18 @@ fn may_know(layer: &str) -> Option<&'static [&'static str]> {
 const SHARED_EDGES: [&str; 2] = ["tidings-net", "tidings-sandbox-folders"];
 
 /// Heavy libraries and their one home.
-const HOMES: [(&str, &[&str]); 15] = [
+const HOMES: [(&str, &[&str]); 18] = [
     ("reqwest", &["tidings-net"]),
     ("rustls", &["tidings-net"]),
     ("axum", &["tidings-admin", "tidings-testkit"]),
+    ("rmcp", &["tidings-mcp"]),
     ("rusqlite", &["tidings-store-sqlite"]),
     ("bollard", &["tidings-sandbox-docker"]),
     ("landlock", &["tidings-sandbox-process"]),
     ("russh", &["tidings-sandbox-ssh"]),
     ("aho-corasick", &["tidings-redact"]),
+    ("html5gum", &["tidings-web"]),
+    ("encoding_rs", &["tidings-web"]),
     ("tar", &["tidings-agent"]),
     ("zip", &["tidings-agent"]),
     ("seccompiler", &["tidings-sandbox-process"]),

@@ -3,7 +3,7 @@
 use crate::house::{is_test, root, sources};
 
 /// Names, and the crates that may say them besides `app/gateway` and `records/settings` (whose words `tidings.toml` fixes).
-const VENDORS: [(&str, &[&str]); 10] = [
+const VENDORS: [(&str, &[&str]); 13] = [
     ("telegram", &["edges/chat-telegram"]),
     (
         "docker",
@@ -20,6 +20,9 @@ const VENDORS: [(&str, &[&str]); 10] = [
     ("anthropic", &["edges/model-http", "edges/model-demo"]),
     ("ollama", &["edges/model-http", "edges/model-demo"]),
     ("gemini", &["edges/model-http"]),
+    ("searxng", &["edges/web"]),
+    ("tavily", &["edges/web"]),
+    ("brave search", &["edges/web"]),
     ("bollard", &["edges/sandbox-docker"]),
     ("rusqlite", &["edges/store-sqlite"]),
 ];

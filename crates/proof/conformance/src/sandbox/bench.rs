@@ -265,6 +265,19 @@ impl<W: SandboxWorld> Bench<W> {
         .await;
     }
 
+    /// Waits until a program with this command line (which nothing else in the sandbox has) has begun. The shell that starts it
+    /// has its own handlers of signals until then: between its fork and the program's beginning a key would be lost.
+    pub async fn until_in_front(&self, line: &str) {
+        // In an argument of its own, so that the look does not find itself.
+        let look =
+            "for file in /proc/[0-9]*/cmdline; do tr '\\000' ' ' < $file; echo; done 2>/dev/null";
+        eventually(PATIENCE, &format!("{line:?} runs"), async || {
+            let lines = self.say(&format!("{look}; true")).await;
+            lines.lines().any(|seen| seen.trim_end() == line)
+        })
+        .await;
+    }
+
     /// The size of a file, if it is there.
     async fn size(&self, at: &str) -> Option<u64> {
         self.port

@@ -141,6 +141,7 @@ pub(super) fn inbound(chat: &ChatKey, words: &str) -> Inbound {
         files: Vec::new(),
         quoted: None,
         forwarded_from: None,
+        preface: None,
         at: at(0),
     }
 }
@@ -162,7 +163,7 @@ fn settlement(claimed: &Claimed, when: Timestamp, decision: Decision) -> Settlem
 /// A notice whose sentence is its message's text.
 pub(super) fn notice(message: NewMessage) -> Notice {
     let line = match message.parts.first().map(|part| &part.op) {
-        Some(Op::Text(body)) => body.text().to_owned(),
+        Some(Op::Text(body) | Op::Question { body, .. }) => body.text().to_owned(),
         Some(Op::File { .. }) | None => String::new(),
     };
     Notice { message, line }
@@ -171,7 +172,7 @@ pub(super) fn notice(message: NewMessage) -> Notice {
 /// The words of a stored message's first part.
 pub(super) fn words(op: &Op) -> &str {
     match op {
-        Op::Text(body) => body.text(),
+        Op::Text(body) | Op::Question { body, .. } => body.text(),
         Op::File { .. } => "",
     }
 }

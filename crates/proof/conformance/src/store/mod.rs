@@ -12,6 +12,7 @@ pub mod gates;
 pub mod history;
 pub mod inbox;
 pub mod lanes;
+pub mod ledger;
 mod make;
 pub mod notices;
 pub mod outgoing;
@@ -41,6 +42,7 @@ macro_rules! store {
             an_answer_is_visible_when_its_turn_is_committed_and_not_before,
             a_turn_ends_once,
             a_cut_off_turn_is_found_with_what_it_answers,
+            a_summary_stands_for_what_was_said_before,
             a_transcript_keeps_its_order_over_a_restart,
         ]);
         $crate::store!(@cases $world, waiting: [
@@ -125,6 +127,12 @@ macro_rules! store {
             a_repeat_is_known_when_the_words_of_an_event_are_long_gone,
             a_conversation_goes_when_nothing_happened_in_it_for_long,
             an_idle_web_chat_goes_but_never_the_home_of_notices,
+        ]);
+        $crate::store!(@cases $world, ledger: [
+            what_a_turn_spent_is_in_the_ledger_when_its_end_is_stored_and_not_before,
+            a_profile_reads_its_own_spending_since_a_day,
+            the_ledger_is_listed_by_day_profile_and_model,
+            an_end_that_can_not_be_stored_costs_nothing,
         ]);
         $crate::store!(@cases $world, access: [
             a_login_link_opens_one_session,

@@ -217,6 +217,7 @@ pub async fn a_conversation_goes_when_nothing_happened_in_it_for_long(world: imp
             let start = TurnStart {
                 scope: scope.clone(),
                 inbox: Vec::new(),
+                before: Vec::new(),
                 message: said("hello"),
                 promised: Promised::default(),
                 at: at(begun),
@@ -231,6 +232,7 @@ pub async fn a_conversation_goes_when_nothing_happened_in_it_for_long(world: imp
                 transcript: vec![answered("hi")],
                 outgoing: Vec::new(),
                 usage: Usage::default(),
+                spent: Vec::new(),
                 at: at(begun),
             };
             store.commit_turn(commit).await.expect("commit");

@@ -7,6 +7,7 @@
 
 use model::Usage;
 use outbox::{ListFilter, MessageKind, OutboxStore as _, PartState};
+use session::window::Compaction;
 use session::{
     Admission, InboxId, InboxStore as _, NewEvent, Promised, SessionStore as _, TurnCommit,
     TurnEnd, TurnStart,
@@ -106,6 +107,7 @@ async fn begun<S: AnyStore>(
     let start = TurnStart {
         scope: scope.clone(),
         inbox: vec![rows[0].id.into()],
+        before: Vec::new(),
         message: said("hello"),
         promised: promised("a file did not come through"),
         at: at(1),
@@ -128,6 +130,7 @@ fn ending(make: &Maker, scope: &TurnScope) -> TurnCommit {
         end: TurnEnd::Answered,
         transcript: vec![answered("hi")],
         outgoing: vec![make.with(waybill, MessageKind::Reply, 2)],
+        spent: Vec::new(),
         usage: Usage {
             input: 10,
             cached: 4,
@@ -312,5 +315,69 @@ pub async fn a_transcript_keeps_its_order_over_a_restart(world: impl World) {
         .await
         .expect("transcript");
     assert!(other.is_empty());
+    world.close(store).await;
+}
+
+pub async fn a_summary_stands_for_what_was_said_before(world: impl World) {
+    let store = world.open().await;
+    let make = Maker::default();
+    let here = chat("tg", "1");
+    let (scope, _) = begun(&store, &make, &here, "a").await;
+    let other = begun(&store, &make, &chat("tg", "2"), "b").await.0;
+    let say = async |scope: &TurnScope, words: &[&str]| {
+        let messages = words.iter().map(|words| said(words)).collect();
+        store
+            .append(scope, messages, &Promised::default(), at(2))
+            .await
+            .expect("append");
+    };
+    let shorten = async |scope: &TurnScope, kept, summary: &str| {
+        let compaction = Compaction {
+            kept,
+            summary: summary.to_owned(),
+            before: 100,
+            after: 10,
+        };
+        store.compact(scope, compaction, at(3)).await
+    };
+    let words = async |scope: &TurnScope| -> Vec<_> {
+        let session = scope.session().id();
+        let entries = store.transcript(session).await.expect("transcript");
+        entries.into_iter().map(|entry| entry.message).collect()
+    };
+    say(&scope, &["1", "2", "3"]).await;
+    shorten(&scope, 2, "hello, 1").await.expect("compact");
+    assert_eq!(
+        words(&scope).await,
+        [said("hello, 1"), said("2"), said("3")]
+    );
+    say(&scope, &["4"]).await;
+    // It goes on, and the next summary stands for the first as well.
+    shorten(&scope, 1, "hello to 3").await.expect("compact");
+    assert_eq!(words(&scope).await, [said("hello to 3"), said("4")]);
+    shorten(&scope, 0, "hello to 4").await.expect("compact");
+    assert_eq!(words(&scope).await, [said("hello to 4")]);
+    // More than there is changes nothing but the summary.
+    shorten(&scope, 9, "all").await.expect("compact");
+    say(&scope, &["5"]).await;
+    assert_eq!(words(&scope).await, [said("all"), said("5")]);
+    assert_eq!(words(&other).await, [said("hello")]);
+
+    store
+        .commit_turn(ending(&make, &scope))
+        .await
+        .expect("commit");
+    shorten(&scope, 0, "late")
+        .await
+        .expect_err("the turn has ended");
+    let before = words(&scope).await;
+    world.close(store).await;
+    let store = world.open().await;
+    let entries = store
+        .transcript(scope.session().id())
+        .await
+        .expect("transcript");
+    let after: Vec<_> = entries.into_iter().map(|entry| entry.message).collect();
+    assert_eq!(after, before);
     world.close(store).await;
 }

@@ -62,6 +62,7 @@ fn start(make: &Maker, of: &SessionScope, inbox: Vec<Heard>) -> TurnStart {
     TurnStart {
         scope: make.turn(of, &chat("tg", "1")),
         inbox,
+        before: Vec::new(),
         message: said("hello"),
         promised: Promised::default(),
         at: at(2),

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use outbox::OutboxStore;
 use policy::AccessStore;
-use session::{InboxStore, RetentionStore, SessionStore, VisibleLog};
+use session::{InboxStore, Ledger, RetentionStore, SessionStore, VisibleLog};
 
 /// A store with all its ports.
 pub trait AnyStore:
@@ -13,6 +13,7 @@ pub trait AnyStore:
     + VisibleLog
     + AccessStore
     + RetentionStore
+    + Ledger
     + Clone
     + Send
     + Sync
@@ -27,6 +28,7 @@ impl<S> AnyStore for S where
         + VisibleLog
         + AccessStore
         + RetentionStore
+        + Ledger
         + Clone
         + Send
         + Sync

@@ -245,7 +245,7 @@ fn order(rows: &[MessageRow], texts: &HashMap<&str, Vec<&Shown>>) {
             .collect();
         parts.sort_by_key(|part| part.place);
         let firsts = parts.iter().filter_map(|part| match &part.op {
-            Op::Text(body) => Some(texts.get(body.text())?.first()?.at),
+            Op::Text(body) | Op::Question { body, .. } => Some(texts.get(body.text())?.first()?.at),
             Op::File { .. } => None,
         });
         let firsts: Vec<_> = firsts.collect();

@@ -113,7 +113,7 @@ pub(crate) fn descriptor(grade: Grade) -> Descriptor {
 
 fn text(op: &Op) -> String {
     match op {
-        Op::Text(body) => body.text().to_owned(),
+        Op::Text(body) | Op::Question { body, .. } => body.text().to_owned(),
         Op::File { artifact, .. } => artifact.name.clone(),
     }
 }

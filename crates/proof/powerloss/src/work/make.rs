@@ -94,6 +94,7 @@ pub(super) fn event(key: &str, chat: &ChatKey, count: usize, now: Timestamp) -> 
         files: Vec::new(),
         quoted: None,
         forwarded_from: None,
+        preface: None,
         at: now,
     };
     NewEvent {

@@ -292,6 +292,7 @@ impl Worker {
         let start = TurnStart {
             scope: scope.clone(),
             inbox: inbox.iter().copied().map(Heard::from).collect(),
+            before: Vec::new(),
             message: message.clone(),
             promised: Promised::default(),
             at: self.counter.now()?,
@@ -378,6 +379,7 @@ impl Worker {
             transcript: transcript.clone(),
             outgoing: vec![answer.clone()],
             usage: Usage::default(),
+            spent: Vec::new(),
             at: now,
         };
         let claimed = store.commit_turn(commit).await?;

@@ -1,15 +1,19 @@
-//! A scripted model server that speaks the streaming chat protocol on loopback.
+//! A scripted model server on loopback that speaks every protocol of models which the gateway speaks, each at its own path ([`Wire`]).
 //!
-//! A test pushes [`Turn`]s; each request plays the first turn that fits it, and is recorded. The server is strict: a request that the closed
-//! services would refuse (an orphan tool result, arguments that are no JSON text, an empty message) is answered with 400 and listed
+//! A test pushes [`Turn`]s; each request plays the first turn that fits it, told in the protocol in which it was asked, and is recorded.
+//! The server is strict: a request that the closed services would refuse (an orphan tool result, arguments that are no JSON text, an empty
+//! message, a thought that does not come back as it was signed) is answered with 400 and listed
 //! in [`ModelServer::violations`]. A request without a turn is answered with 500 and listed in [`ModelServer::unscripted`].
 //!
 //! Start reading at [`ModelServer`], then [`Turn`].
 
 mod gate;
+mod heard;
 mod serve;
+mod speak;
 mod strict;
 mod turn;
+mod wire;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,12 +21,13 @@ use std::time::Duration;
 
 use axum::serve::ListenerExt as _;
 use serde_json::Value;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 pub use gate::Gate;
 pub use turn::Turn;
+pub use wire::Wire;
 
 type Condition = dyn Fn(&Value) -> bool + Send + Sync;
 type Author = dyn Fn(&Value) -> Turn + Send + Sync;
@@ -43,13 +48,13 @@ pub enum Match {
 }
 
 impl Match {
-    fn fits(&self, body: &Value) -> bool {
+    fn fits(&self, asked: &Recorded) -> bool {
         match self {
             Self::Any => true,
-            Self::Model(name) => body.get("model").and_then(Value::as_str) == Some(name),
-            Self::LastUser(part) => serve::last_text(body, "user").contains(part.as_str()),
-            Self::System(part) => serve::last_text(body, "system").contains(part.as_str()),
-            Self::Where(condition) => condition(body),
+            Self::Model(name) => asked.model == *name,
+            Self::LastUser(part) => asked.last_text("user").contains(part.as_str()),
+            Self::System(part) => asked.last_text("system").contains(part.as_str()),
+            Self::Where(condition) => condition(&asked.body),
         }
     }
 }
@@ -57,6 +62,10 @@ impl Match {
 /// A request as it came.
 #[derive(Debug, Clone)]
 pub struct Recorded {
+    /// The protocol.
+    pub wire: Wire,
+    /// The model that was asked for; empty if none was named.
+    pub model: String,
     /// The path.
     pub path: String,
     /// Headers, with small letters.
@@ -66,17 +75,20 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// The text of the last message of a role.
+    /// The text of the last message of a role, whatever the protocol: `system`, `user`, `assistant` or `tool`. A tool's result is a
+    /// `tool`'s even where the protocol makes it a person's.
     #[must_use]
     pub fn last_text(&self, role: &str) -> String {
-        serve::last_text(&self.body, role)
+        let mut said = heard::said(self.wire, &self.body).into_iter().rev();
+        said.find(|one| one.role == role)
+            .map_or_else(String::new, |one| one.text)
     }
 
-    /// The messages.
+    /// The messages, in the protocol's own shape.
     #[must_use]
     pub fn messages(&self) -> Vec<Value> {
         self.body
-            .get("messages")
+            .get(self.wire.messages())
             .and_then(Value::as_array)
             .cloned()
             .unwrap_or_default()
@@ -89,6 +101,7 @@ struct State {
     always: Option<(String, Duration)>,
     author: Option<Arc<Author>>,
     models: Vec<String>,
+    answered: usize,
     requests: Vec<Recorded>,
     unscripted: Vec<Recorded>,
     violations: Vec<String>,
@@ -126,7 +139,19 @@ impl ModelServer {
     /// # Errors
     /// If no port can be had.
     pub async fn start() -> std::io::Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        Self::start_on(0).await
+    }
+
+    /// Starts on a port of 127.0.0.1; 0 is a free one.
+    ///
+    /// # Errors
+    /// If the port can't be had.
+    pub async fn start_on(port: u16) -> std::io::Result<Self> {
+        let socket = TcpSocket::new_v4()?;
+        socket.set_reuseaddr(true)?;
+        socket.bind(([127, 0, 0, 1], port).into())?;
+        // A bench asks a thousand times in the same moment.
+        let listener = socket.listen(4_096)?;
         let base_url = format!("http://{}/v1", listener.local_addr()?);
         let state = State {
             models: vec!["scripted".to_owned()],
@@ -150,7 +175,7 @@ impl ModelServer {
         })
     }
 
-    /// `http://127.0.0.1:PORT/v1`.
+    /// `http://127.0.0.1:PORT/v1`: a base for the gateway in every protocol.
     #[must_use]
     pub fn base_url(&self) -> &str {
         &self.base_url
@@ -182,7 +207,7 @@ impl ModelServer {
         self.shared.lock().models = names.iter().map(|name| (*name).to_owned()).collect();
     }
 
-    /// Every chat request so far.
+    /// Every request to a model so far.
     #[must_use]
     pub fn requests(&self) -> Vec<Recorded> {
         self.shared.lock().requests.clone()
@@ -206,7 +231,7 @@ impl ModelServer {
         self.shared.lock().turns.len()
     }
 
-    /// Waits until so many chat requests have come; `false` if `within` passed before.
+    /// Waits until so many requests to a model have come; `false` if `within` passed before.
     pub async fn wait_for_requests(&self, count: usize, within: Duration) -> bool {
         let mut seen = self.shared.seen.subscribe();
         matches!(

@@ -3,17 +3,41 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Gate;
 
 #[derive(Debug, Clone)]
 pub(super) enum Step {
-    Delta(Value),
+    Text(String),
+    Reasoning(String),
+    Call(Call),
     Raw(Bytes),
     Pause(Duration),
     Wait(Gate),
     Cut,
+}
+
+/// A call, its arguments in pieces. Each protocol makes an id of its own.
+#[derive(Debug, Clone)]
+pub(super) struct Call {
+    /// Its place among the calls of the answer.
+    pub(super) index: usize,
+    pub(super) name: String,
+    pub(super) pieces: [String; 2],
+}
+
+impl Call {
+    /// The arguments, whole.
+    pub(super) fn arguments(&self) -> String {
+        self.pieces.concat()
+    }
+
+    /// The arguments for a protocol that sends them as a value; what is no JSON goes as a text.
+    pub(super) fn value(&self) -> Value {
+        let text = self.arguments();
+        serde_json::from_str(&text).unwrap_or(Value::String(text))
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -33,7 +57,8 @@ pub(super) enum Ending {
     WithoutFinish,
 }
 
-/// One answer, built from its pieces in order. Unless told otherwise it ends with a finish reason, usage and `[DONE]`.
+/// One answer, built from its pieces in order; it is told in the protocol of the request. Unless told otherwise it ends with a finish
+/// reason, usage and the protocol's last word (`[DONE]`, `message_stop`, …).
 #[derive(Debug, Clone)]
 pub struct Turn {
     pub(super) answer: Answer,
@@ -91,7 +116,7 @@ impl Turn {
         }
     }
 
-    /// Exactly these bytes as the event stream, and nothing else.
+    /// Exactly these bytes as the stream, and nothing else.
     #[must_use]
     pub fn raw_stream(bytes: impl Into<Bytes>) -> Self {
         let mut turn = Self::empty().then_raw(bytes);
@@ -102,16 +127,16 @@ impl Turn {
     /// Then these words.
     #[must_use]
     pub fn then_text(self, text: &str) -> Self {
-        self.step(Step::Delta(json!({ "content": text })))
+        self.step(Step::Text(text.to_owned()))
     }
 
-    /// Then this reasoning.
+    /// Then this reasoning; where the protocol has a signature for it, signed.
     #[must_use]
     pub fn then_reasoning(self, text: &str) -> Self {
-        self.step(Step::Delta(json!({ "reasoning_content": text })))
+        self.step(Step::Reasoning(text.to_owned()))
     }
 
-    /// Then a tool call, its arguments cut into two pieces.
+    /// Then a tool call, its arguments cut into two pieces where the protocol has pieces of them.
     #[must_use]
     pub fn then_tool(self, name: &str, arguments: Value) -> Self {
         self.then_tool_raw(name, &arguments.to_string())
@@ -125,11 +150,11 @@ impl Turn {
         let half = arguments.chars().count() / 2;
         let first: String = arguments.chars().take(half).collect();
         let second: String = arguments.chars().skip(half).collect();
-        let id = format!("call_{name}_{index}");
-        let call = json!({ "index": index, "id": id, "type": "function", "function": { "name": name, "arguments": first } });
-        let rest = json!({ "index": index, "function": { "arguments": second } });
-        self.step(Step::Delta(json!({ "tool_calls": [call] })))
-            .step(Step::Delta(json!({ "tool_calls": [rest] })))
+        self.step(Step::Call(Call {
+            index,
+            name: name.to_owned(),
+            pieces: [first, second],
+        }))
     }
 
     /// Then these bytes, as they are.
@@ -156,21 +181,23 @@ impl Turn {
         self.step(Step::Cut)
     }
 
-    /// Ends without `[DONE]`.
+    /// Ends without the last word: `[DONE]` or `message_stop`. Responses and Ollama's chat say their reason in the last word, so both are
+    /// missing; Gemini has no last word.
     #[must_use]
     pub fn without_done(mut self) -> Self {
         self.ending = Ending::WithoutDone;
         self
     }
 
-    /// Ends without a finish reason, without usage and without `[DONE]`.
+    /// Ends without a finish reason, without usage at the end and without the last word.
     #[must_use]
     pub fn without_finish(mut self) -> Self {
         self.ending = Ending::WithoutFinish;
         self
     }
 
-    /// Its finish reason, instead of `stop` or `tool_calls`.
+    /// Its finish reason, instead of `stop` or `tool_calls`. Those of chat completions (`length`, `content_filter`) become the protocol's
+    /// own; any other word goes out as it is.
     #[must_use]
     pub fn finish(mut self, reason: &str) -> Self {
         self.finish = Some(reason.to_owned());

@@ -4,10 +4,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::check::{self, Entity};
-use super::edit;
 use super::files::{DOWNLOAD, UPLOAD, described, photo};
 use super::request::{Call, Upload};
 use super::state::{Inner, RoomKey, Visible, VisibleFile};
+use super::{edit, taps};
 
 /// A refusal in the platform's words.
 #[derive(Debug)]
@@ -51,6 +51,8 @@ pub(super) fn act(inner: &mut Inner, call: &Call) -> Result<Value, Refusal> {
         "editMessageText" => edit::text(inner, call),
         "editMessageCaption" => edit::caption(inner, call),
         "editMessageMedia" => edit::media(inner, call),
+        "editMessageReplyMarkup" => taps::edit_markup(inner, call),
+        "answerCallbackQuery" => taps::answer(inner, call),
         "deleteMessage" => edit::delete(inner, call),
         "sendPhoto" => send_file(inner, call, "photo"),
         "sendDocument" => send_file(inner, call, "document"),
@@ -250,6 +252,7 @@ fn show(
     entities: Vec<Entity>,
     file: Option<VisibleFile>,
 ) -> Result<Value, Refusal> {
+    let buttons = taps::buttons(inner, call)?;
     let (key, thread) = room(inner, call)?;
     let reply = call.param("reply_parameters");
     let wanted = reply.get("message_id").and_then(Value::as_i64);
@@ -288,6 +291,7 @@ fn show(
         file,
         reply_to: wanted.filter(|_| target.is_some()),
         edited: false,
+        buttons,
         silent: call.param("disable_notification") == &Value::Bool(true),
     });
     if let (Some(fields), Some(target)) = (message.as_object_mut(), target) {

@@ -163,6 +163,18 @@ fn method(name: &str) -> Option<Method> {
             &["chat_id", "message_id", "media"],
             &[EDIT],
         ),
+        "editMessageReplyMarkup" => (&[], &["chat_id", "message_id"], &[EDIT]),
+        "answerCallbackQuery" => (
+            &[
+                ("callback_query_id", Text),
+                ("text", Text),
+                ("show_alert", Bool),
+                ("url", Text),
+                ("cache_time", Int),
+            ],
+            &["callback_query_id"],
+            &[],
+        ),
         "deleteMessage" => (
             &[("chat_id", Chat), ("message_id", Int)],
             &["chat_id", "message_id"],

@@ -5,14 +5,18 @@ use serde_json::{Map, Value, json};
 use super::act::{Refusal, bad, room, shown_file, words};
 use super::request::Call;
 use super::state::{Inner, RoomKey, Visible};
+use super::taps::buttons;
 
 /// What `editMessageMedia` can put in (Bot API 10.1, `InputMedia`), as far as this fake knows it.
 const MEDIA: [&str; 4] = ["photo", "document", "audio", "video"];
 /// The platform's whole sentence.
-const SAME: &str = "message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message";
+pub(super) const SAME: &str = "message is not modified: specified new message content and reply markup are exactly the same as a current content and reply markup of the message";
 
 /// The bot's own message that a request names.
-fn mine<'a>(inner: &'a mut Inner, call: &Call) -> Result<(RoomKey, &'a mut Visible), Refusal> {
+pub(super) fn mine<'a>(
+    inner: &'a mut Inner,
+    call: &Call,
+) -> Result<(RoomKey, &'a mut Visible), Refusal> {
     let (key, _) = room(inner, call)?;
     let author = inner
         .bots
@@ -40,7 +44,7 @@ fn mine<'a>(inner: &'a mut Inner, call: &Call) -> Result<(RoomKey, &'a mut Visib
 }
 
 /// Writes the change into the message that the platform tells of: `gone` fields go, `fields` come.
-fn told(
+pub(super) fn told(
     inner: &mut Inner,
     call: &Call,
     key: RoomKey,
@@ -65,15 +69,18 @@ pub(super) fn text(inner: &mut Inner, call: &Call) -> Result<Value, Refusal> {
         return Err(bad("message text is empty"));
     }
     let entities = words(inner, &call.method, &text, call.param("entities"), 4096)?;
+    let buttons = buttons(inner, call)?;
     let (key, shown) = mine(inner, call)?;
     if shown.file.is_some() {
         return Err(bad("there is no text in the message to edit"));
     }
-    if shown.text == text && shown.entities == entities {
+    if shown.text == text && shown.entities == entities && shown.buttons == buttons {
         return Err(bad(SAME));
     }
     shown.text.clone_from(&text);
     shown.entities = entities;
+    // An edit without buttons takes them away.
+    shown.buttons = buttons;
     shown.edited = true;
     let mut fields = Map::new();
     fields.insert("text".into(), text.into());

@@ -114,6 +114,7 @@ fn visible_object(bot: i64, chat: i64, shown: &Visible) -> Value {
         "text": caption.unwrap_or(&shown.text),
         "file": shown.file.as_ref().map(|VisibleFile { name, bytes, .. }| file_object(name, bytes)),
         "edited": shown.edited,
+        "buttons": shown.buttons.iter().flatten().map(|button| button.text.as_str()).collect::<Vec<_>>(),
         "reply_to": shown.reply_to,
     })
 }

@@ -28,6 +28,7 @@ mod said;
 mod script;
 mod server;
 mod state;
+mod taps;
 mod weather;
 
 pub use check::Entity;
@@ -37,4 +38,5 @@ pub use said::{Injected, Said};
 pub use script::{Gate, Rule, Trouble};
 pub use server::Telegram;
 pub use state::{Visible, VisibleFile};
+pub use taps::{Button, Tap};
 pub use weather::Weather;

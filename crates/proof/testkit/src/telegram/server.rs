@@ -18,10 +18,11 @@ use super::request::Call;
 use super::said::{Injected, Said};
 use super::script::{Rule, Trouble};
 use super::state::{RoomKey, State, Visible};
+use super::taps::{self, Tap};
 use super::weather::{Sky, Weather};
 
 /// How long [`Telegram::until`] waits.
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A running fake. Clones share it; with the last one the server goes.
 #[derive(Clone)]
@@ -145,6 +146,25 @@ impl Telegram {
         self.state.with(|inner| said.put(inner, token))
     }
 
+    /// A person taps a button of a message; the tap's id. `data` is what the button holds, or what somebody made up.
+    pub fn tap(
+        &self,
+        token: &str,
+        chat: i64,
+        message_id: i64,
+        user: (i64, &str),
+        data: &str,
+    ) -> String {
+        self.state
+            .with(|inner| taps::put(inner, token, chat, message_id, user, data))
+    }
+
+    /// What became of each tap, in order.
+    #[must_use]
+    pub fn taps(&self) -> Vec<Tap> {
+        self.state.lock().taps.clone()
+    }
+
     /// Any update; its id is filled in and returned.
     pub fn update(&self, token: &str, update: Value) -> i64 {
         self.state.with(|inner| inner.push(token, update))
@@ -242,7 +262,7 @@ impl Telegram {
     /// Waits until something holds; looks again at each request and change.
     ///
     /// # Errors
-    /// After 20 seconds, with what was waited for and the calls so far.
+    /// After 60 seconds, with what was waited for and the calls so far.
     pub async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) -> anyhow::Result<()> {
         self.until_within(DEADLINE, what, holds).await
     }

@@ -15,6 +15,7 @@ use super::ledger::Entry;
 use super::rates::Rates;
 use super::request::Call;
 use super::script::{Rule, Trouble};
+use super::taps::{Button, Tap};
 use super::weather::Sky;
 
 /// A file that people see in a chat.
@@ -53,6 +54,8 @@ pub struct Visible {
     pub edited: bool,
     /// Whether it came without a sound.
     pub silent: bool,
+    /// The buttons under it, in rows.
+    pub buttons: Vec<Vec<Button>>,
 }
 
 pub(super) struct Bot {
@@ -127,6 +130,7 @@ pub(super) struct Inner {
     pub(super) rates: Rates,
     pub(super) sky: Option<Sky>,
     pub(super) violations: Vec<String>,
+    pub(super) taps: Vec<Tap>,
     ticks: i64,
 }
 

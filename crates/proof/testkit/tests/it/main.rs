@@ -6,5 +6,6 @@
 )]
 
 mod edits;
+mod models;
 mod troubles;
 mod world;

@@ -226,7 +226,8 @@ proptest! {
         for piece in &pieces {
             prop_assert!(limit.fits(piece) && !piece.trim().is_empty());
         }
-        if !markdown.contains("```") {
+        // A block of code that is cut is closed and opened again.
+        if !markdown.contains("```") && !markdown.contains("~~~") {
             prop_assert_eq!(without_blanks(&pieces.concat()), without_blanks(&markdown));
         }
     }

@@ -58,7 +58,7 @@ fn rich(text: &str) -> Op {
 
 fn words(op: &Op) -> &str {
     match op {
-        Op::Text(body) => body.text(),
+        Op::Text(body) | Op::Question { body, .. } => body.text(),
         Op::File { .. } => panic!("a notice is words"),
     }
 }

@@ -6,10 +6,13 @@ use sandbox::{Limits, Mount, MountMode, Network, Placement, SandboxPath};
 use waybill::{ProfileId, Secret};
 
 use super::Assembly;
+use super::money::cost;
 use crate::nearest::{hint, shown};
 use crate::problem::{Section, Weight};
 use crate::rule;
-use crate::settings::{DriverChoice, ModelChoice, Profile, SandboxSettings, TurnLimits};
+use crate::settings::{
+    Approval, Approvals, DriverChoice, ModelChoice, Profile, SandboxSettings, TurnLimits,
+};
 use crate::tree::{Node, Source, Table};
 
 impl Assembly<'_, '_> {
@@ -30,14 +33,21 @@ impl Assembly<'_, '_> {
 
     /// A provider that `[defaults]` misspells is wrong even if every profile chooses another one.
     fn defaults(&mut self, root: &Table) {
-        let model = root.table("defaults").and_then(|table| table.node("model"));
-        if let Some(node) = model
-            && let Some(ModelChoice::Named { provider, .. }) =
-                node.text().and_then(ModelChoice::read)
-            && !self.providers.contains(&provider)
+        let Some(defaults) = root.table("defaults") else {
+            return;
+        };
+        for node in defaults
+            .node("model")
+            .into_iter()
+            .chain(defaults.list("fallback"))
         {
-            let message = self.unknown_provider(&provider);
-            self.fatal(&Section::Defaults, node.at, message);
+            if let Some(ModelChoice::Named { provider, .. }) =
+                node.text().and_then(ModelChoice::read)
+                && !self.providers.contains(&provider)
+            {
+                let message = self.unknown_provider(&provider);
+                self.fatal(&Section::Defaults, node.at, message);
+            }
         }
     }
 
@@ -45,27 +55,31 @@ impl Assembly<'_, '_> {
         if let Some(node) = table.node("model") {
             self.model(section, name, node);
         }
-        for node in table.list("fallback") {
-            self.fallback(section, node);
-        }
+        let model = ModelChoice::read(table.text("model")?)?;
+        let fallback: Vec<ModelChoice> = table
+            .list("fallback")
+            .iter()
+            .filter_map(|node| self.fallback(section, node))
+            .collect();
         let sandbox = table.table("sandbox")?;
         let secret_env = self.secret_env(section, name, sandbox);
         self.mounts_apart(section, sandbox);
         let (allow, remote) = self.outward(section, name, sandbox);
+        let limits = table.table("limits")?;
+        self.caps_count(section, limits, &model, &fallback);
         Some(Profile {
-            model: ModelChoice::read(table.text("model")?)?,
-            fallback: table
-                .list("fallback")
-                .iter()
-                .filter_map(|node| ModelChoice::read(node.text()?))
-                .collect(),
+            model,
+            fallback,
             soul: table.text("soul").map(str::to_owned),
             sandbox: SandboxSettings {
                 allow,
                 remote,
                 ..sandbox_settings(sandbox, secret_env)?
             },
-            limits: turn_limits(table.table("limits")?)?,
+            limits: turn_limits(limits)?,
+            web: self.web(section, name, table.table("web")?)?,
+            mcp: self.servers(section, name, table),
+            approvals: approvals(table.table("approvals")?)?,
         })
     }
 
@@ -90,14 +104,31 @@ impl Assembly<'_, '_> {
         }
     }
 
-    fn fallback(&mut self, section: &Section, node: &Node) {
-        if let Some(ModelChoice::Named { provider, .. }) = node.text().and_then(ModelChoice::read)
-            && !self.providers.contains(&provider)
-        {
-            let message = self.unknown_provider(&provider);
-            self.findings
-                .add(&writer(section, node), node.at, Weight::Warning, message);
+    /// A model to fall back to, if it can be asked. A provider that is not in the file, or is disabled, costs the profile this model
+    /// alone, loudly: what still works must not wait for what was meant to help.
+    fn fallback(&mut self, section: &Section, node: &Node) -> Option<ModelChoice> {
+        let choice = node.text().and_then(ModelChoice::read)?;
+        if let ModelChoice::Named { provider, .. } = &choice {
+            let needed = Section::Provider(provider.clone());
+            if !self.providers.contains(provider) {
+                let message = format!(
+                    "{}; the profile goes on without this model",
+                    self.unknown_provider(provider)
+                );
+                self.findings
+                    .add(&writer(section, node), node.at, Weight::Warning, message);
+                return None;
+            }
+            if self.findings.is_disabled(&needed) {
+                let message = format!(
+                    "the provider '{provider}' is disabled; the profile goes on without this model"
+                );
+                self.findings
+                    .add(&writer(section, node), node.at, Weight::Warning, message);
+                return None;
+            }
         }
+        Some(choice)
     }
 
     fn unknown_provider(&self, provider: &str) -> String {
@@ -249,7 +280,20 @@ fn mount(node: &Node) -> Option<Mount> {
 fn turn_limits(table: &Table) -> Option<TurnLimits> {
     Some(TurnLimits {
         turn_steps: u32::try_from(table.integer("turn_steps")?).ok()?,
-        usd_per_day: table.number("usd_per_day"),
+        usd_per_turn: table.number("usd_per_turn").map(cost),
+        usd_per_day: table.number("usd_per_day").map(cost),
+        usd_per_month: table.number("usd_per_month").map(cost),
+        ask_seconds: table.integer("ask_seconds")?.unsigned_abs(),
         attachment_bytes: table.integer("attachment_bytes")?.unsigned_abs(),
+    })
+}
+
+fn approvals(table: &Table) -> Option<Approvals> {
+    let of = |key| table.text(key).and_then(Approval::read);
+    Some(Approvals {
+        send: of("send")?,
+        mcp: of("mcp")?,
+        memory: of("memory")?,
+        web: of("web")?,
     })
 }

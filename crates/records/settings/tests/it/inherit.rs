@@ -1,5 +1,6 @@
 //! What a profile inherits, and how `config show` tells where a value came from.
 
+use model::Cost;
 use sandbox::{Driver, Limits, MountMode, Network, Placement};
 use tidings_settings::{FixedEnvironment, ModelChoice, Source, read};
 
@@ -85,7 +86,8 @@ fn without_a_word_the_limits_are_those_of_the_sandbox() {
 
 #[test]
 fn a_models_name_may_hold_slashes() {
-    let settings = World::new().settings(EXAMPLE);
+    let local = "[providers.ollama]\napi = \"ollama\"\nbase_url = \"http://127.0.0.1:11434\"\n";
+    let settings = World::new().settings(&format!("{EXAMPLE}\n{local}"));
     let work = settings.profiles.get(&"work".parse().unwrap()).unwrap();
     let named = |provider: &str, model: &str| ModelChoice::Named {
         provider: provider.to_owned(),
@@ -93,7 +95,7 @@ fn a_models_name_may_hold_slashes() {
     };
     assert_eq!(work.model, named("openrouter", "some/model"));
     assert_eq!(work.fallback, [named("ollama", "qwen3:8b")]);
-    assert_eq!(work.limits.usd_per_day, Some(5.0));
+    assert_eq!(work.limits.usd_per_day, Some(Cost(5_000_000)));
 }
 
 #[test]

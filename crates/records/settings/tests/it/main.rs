@@ -6,10 +6,12 @@
 )]
 //! `tidings.toml` as its owner meets it.
 
+mod abilities;
 mod docs;
 mod fuzz;
 mod home;
 mod inherit;
+mod money;
 mod outward;
 mod problems;
 mod retention;

@@ -5,7 +5,7 @@ use tidings_settings::Weight;
 use crate::world::{EXAMPLE, World, check, lines};
 
 #[test]
-fn every_protocol_is_spoken_and_only_a_local_server_is_told_its_window() {
+fn every_protocol_is_spoken() {
     for api in [
         "openai-chat",
         "openai-responses",
@@ -17,16 +17,9 @@ fn every_protocol_is_spoken_and_only_a_local_server_is_told_its_window() {
         let settings = World::new().settings(&text);
         let provider = settings.providers.get("p").unwrap();
         assert_eq!((provider.api.name(), provider.context), (api, None));
+        let settings = World::new().settings(&format!("{text}context_tokens = 65536\n"));
+        assert_eq!(settings.providers.get("p").unwrap().context, Some(65_536));
     }
-    let text = "[providers.p]\napi = \"ollama\"\nbase_url = \"http://h\"\ncontext_tokens = 65536\n";
-    let settings = World::new().settings(text);
-    assert_eq!(settings.providers.get("p").unwrap().context, Some(65_536));
-    check(
-        &text.replace("ollama", "gemini"),
-        &[
-            "tidings.toml:4:18: warning: 'context_tokens' says nothing to an api 'gemini': its window is the model's own",
-        ],
-    );
 }
 
 #[test]
@@ -198,9 +191,8 @@ fn the_example_of_the_interface_is_read_and_says_what_is_not_in_force() {
     assert_eq!(
         lines(&loaded.problems),
         [
-            "tidings.toml:19:12: warning: 'fallback' is accepted, but not in force in this version: only 'model' is asked",
-            "tidings.toml:19:13: warning: there is no [providers.ollama]; known here: openrouter",
-            "tidings.toml:36:15: warning: 'usd_per_day' is accepted, but not in force in this version: nothing is counted against it",
+            "tidings.toml:19:13: warning: there is no [providers.ollama]; known here: openrouter; the profile goes on without this model",
+            "tidings.toml:36:15: warning: 'usd_per_day' can't count openrouter/some/model: its price is unknown; write usd_per_million_input and usd_per_million_output into [providers.openrouter.models.\"some/model\"]",
             "tidings.toml:46:11: warning: 'pairing' is accepted, but not in force in this version: strangers get silence",
         ]
     );
@@ -337,7 +329,7 @@ fn an_account_that_nobody_may_talk_to_is_pointed_out() {
 
 #[test]
 fn names_that_mean_something_else_are_taken() {
-    for name in ["web", "local", "origin"] {
+    for name in ["web", "api", "local", "origin"] {
         let found = lines(&World::new().read(&format!("[channels.{name}]\n")).problems);
         assert_eq!(found.len(), 1, "{found:#?}");
         assert!(

@@ -89,7 +89,7 @@ fn line_ends_of_another_system_are_no_part_of_a_token() {
         let loaded = read(&provider("\"env:K\""), &world.home, &environment);
         let settings = loaded.into_settings().unwrap();
         let provider = settings.providers.get("openrouter").unwrap();
-        assert_eq!(provider.api_key.as_ref().unwrap().reveal(), "abc");
+        assert_eq!(provider.api_keys.first().unwrap().reveal(), "abc");
         assert_eq!(provider.api, Api::OpenaiChat);
     }
     for (value, wrong) in [
@@ -122,8 +122,8 @@ fn a_secret_file_that_others_can_read_is_refused_with_the_command_to_run() {
             .values()
             .next()
             .unwrap()
-            .api_key
-            .as_ref()
+            .api_keys
+            .first()
             .unwrap()
             .reveal(),
         "abc"

@@ -3,5 +3,6 @@
 mod collecting;
 mod histories;
 mod house;
+mod programs;
 mod references;
 mod shrinking;

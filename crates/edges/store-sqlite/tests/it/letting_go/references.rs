@@ -39,6 +39,7 @@ impl House {
         let start = TurnStart {
             scope: scope.clone(),
             inbox: Vec::new(),
+            before: Vec::new(),
             message: said("draw it"),
             promised: Promised::default(),
             at: self.now(),
@@ -72,6 +73,7 @@ impl House {
             transcript: vec![said("done")],
             outgoing: outgoing.into_iter().collect(),
             usage: model::Usage::default(),
+            spent: Vec::new(),
             at: self.now(),
         };
         self.store.commit_turn(commit).await.unwrap();
@@ -127,6 +129,7 @@ impl House {
                 }],
                 quoted: None,
                 forwarded_from: None,
+                preface: None,
                 at: self.now(),
             })),
         };

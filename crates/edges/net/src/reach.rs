@@ -1,4 +1,4 @@
-//! Which addresses are open, and to whom.
+//! Which addresses are open, and to whom. The one place of the house that judges an address.
 //!
 //! Source: the IANA registries of special-purpose addresses (IPv4 and IPv6, 2025), and the addresses at which clouds serve credentials.
 
@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// How an address may be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub enum Reach {
     /// The public Internet: by a name or as itself.
     Open,
     /// A private network, this machine, or nothing at all: only if the owner wrote the address itself.
@@ -30,7 +30,8 @@ const METADATA_V6: [Ipv6Addr; 2] = [
 ];
 
 /// Judges an address. One that carries another inside (mapped, NAT64, 6to4) is judged by that one.
-pub(crate) fn reach(address: IpAddr) -> Reach {
+#[must_use]
+pub fn reach(address: IpAddr) -> Reach {
     match address {
         IpAddr::V4(address) => reach_v4(address),
         IpAddr::V6(address) => reach_v6(address),
