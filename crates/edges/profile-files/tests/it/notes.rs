@@ -128,6 +128,37 @@ async fn what_is_dropped_is_found_in_the_archive() {
 }
 
 #[tokio::test]
+async fn an_archive_that_can_not_be_read_is_not_written_over() {
+    let home = TempDir::new().unwrap();
+    let notes = notes(&home);
+    let book = notes
+        .change(&Whose::Profile, add("Lives in Bern."), NOW)
+        .await
+        .unwrap();
+    let id = book.entries()[0].id;
+    let moves = |to: &str| vec![Change::Replace(id, to.to_owned())];
+    notes
+        .change(&Whose::Profile, moves("Lives in Basel."), NOW)
+        .await
+        .unwrap();
+    let folder = fs::read_dir(home.path().join("profiles/p/memory")).unwrap();
+    let archive = folder
+        .map(|entry| entry.unwrap().path())
+        .find(|path| fs::read_to_string(path).is_ok_and(|text| text.contains("Lives in Bern.")))
+        .unwrap();
+    // Far larger than an archive grows: it is none that we wrote.
+    let large = "x".repeat(8 << 20);
+    fs::write(&archive, &large).unwrap();
+    let refused = notes
+        .change(&Whose::Profile, moves("Lives in Zug."), NOW)
+        .await;
+    assert!(matches!(refused, Err(NoteError::Disk(_))), "{refused:?}");
+    assert_eq!(fs::metadata(&archive).unwrap().len(), 8 << 20);
+    let kept = notes.read(&Whose::Profile).await.unwrap();
+    assert!(format!("{kept:?}").contains("Lives in Basel."));
+}
+
+#[tokio::test]
 async fn a_link_in_the_place_of_a_notebook_is_neither_read_nor_written_through() {
     let home = TempDir::new().unwrap();
     let folder = home.path().join("profiles/p/memory");
