@@ -114,10 +114,12 @@ tail -c "+$2" <&3 | head -c "$3""#;
 /// `$1` path, `$2` its folder, `$3` size, `$4` `new` or `replace`; the bytes on standard input.
 /// They are first laid beside the file, so that a broken connection leaves the old bytes as they were.
 pub(crate) const WRITE: &str = r#"umask 022
+# An engine may lose the last words of a command that does not read its input to the end.
+refuse() { cat > /dev/null; echo "$1"; exit 0; }
 mkdir -p -- "$2" || exit 1
-if [ -d "$1" ]; then echo folder; exit 0; fi
-if [ "$4" = new ] && { [ -e "$1" ] || [ -L "$1" ]; }; then echo exists; exit 0; fi
-if [ -e "$1" ] && [ ! -f "$1" ]; then echo special; exit 0; fi
+if [ -d "$1" ]; then refuse folder; fi
+if [ "$4" = new ] && { [ -e "$1" ] || [ -L "$1" ]; }; then refuse exists; fi
+if [ -e "$1" ] && [ ! -f "$1" ]; then refuse special; fi
 beside=$2/.tidings-$$-$3
 trap 'rm -f -- "$beside"' EXIT
 cat > "$beside" || exit 1
